@@ -1,0 +1,61 @@
+"""Argument checks: one sentence that names the argument, the value seen and what would be right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def integer(name: str, value: Any, at_least: int) -> int:
+    """Return ``value`` if it is an integer not below ``at_least``."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value}")
+    return value
+
+
+def number(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return ``value`` if it is a finite number in ``[low, high]``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (low <= value <= high and math.isfinite(value)):
+        span = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f"at least {low:g}"
+        raise ValueError(f"{name} must be {span}, got {value}")
+    return float(value)
+
+
+def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return ``value`` if it is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def tensor(name: str, value: Any) -> None:
+    """Refuse what is not a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+
+
+def features(name: str, value: Any, rows: int | None, channels: int, dtype: torch.dtype) -> None:
+    """Refuse what is not a finite floating-point matrix ``[rows, channels]``."""
+    tensor(name, value)
+    if value.dim() != 2 or value.size(1) != channels or rows not in (None, value.size(0)):
+        wanted = f"[{'N' if rows is None else rows}, {channels}]"
+        raise ValueError(f"{name} must have shape {wanted}, got {list(value.shape)}")
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name} must be floating point, got {value.dtype}: use {name}.float()")
+    if value.dtype != dtype and not torch.is_autocast_enabled(value.device.type):
+        raise TypeError(
+            f"{name} has dtype {value.dtype}, but the model's weights are {dtype}: "
+            f"convert one of them with .to()"
+        )
+    # One fast pass: a sum is finite unless an entry is not, or the entries are astronomically big.
+    if not math.isfinite(value.detach().sum()) and not bool(value.isfinite().all()):
+        row = int((~value.isfinite()).any(dim=1).nonzero()[0])
+        raise ValueError(f"{name} holds NaN or infinite values, first in row {row}")

@@ -1,0 +1,142 @@
+"""Saving and loading models: safetensors for the weights, JSON for the rest, nothing executable."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_safetensors
+from torch import Tensor
+
+from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.model import GraphModel
+from eegnn.nn.sasgnn import SASGNN
+
+MODELS: dict[str, type[GraphModel]] = {"EEGNN": EEGNN, "SASGNN": SASGNN}
+FORMAT = "eegnn-model"
+VERSION = 1
+
+
+def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
+    """Write a model as ``path`` (weights) and the same name with ``.json`` (what to build).
+
+    Each file is written whole or not at all.
+
+    Args:
+        model: an :class:`~eegnn.EEGNN` or :class:`~eegnn.SASGNN`.
+        path: a file name ending in ``.safetensors``.
+    """
+    weights, description = _paths(path)
+    name = type(model).__name__
+    if MODELS.get(name) is not type(model):
+        raise TypeError(f"model must be one of {', '.join(MODELS)}, got {name}")
+    tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
+    about = {"format": FORMAT, "version": VERSION, "model": name, "config": model.config}
+    metadata = {"format": FORMAT, "sha256": _checksum(tensors)}
+    write_atomically(description, (json.dumps(about, indent=2) + "\n").encode())
+    write_atomically(weights, to_safetensors(tensors, metadata))
+
+
+def load(path: str | os.PathLike[str]) -> GraphModel:
+    """Read a model that :func:`save` wrote. It comes back in evaluation mode, on the CPU.
+
+    Raises:
+        FileNotFoundError: one of the two files is missing.
+        ValueError: a file is damaged, is of another kind, or the two do not belong together.
+    """
+    weights, description = _paths(path)
+    for file in (weights, description):
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"{file} does not exist; a model is two files, {weights.name} "
+                f"and {description.name}"
+            )
+    model = _build(description)
+    tensors = _read_tensors(weights)
+    expected = model.state_dict()
+    if missing := sorted(expected.keys() - tensors.keys()):
+        raise ValueError(f"{weights} lacks {missing[0]!r}, which {description.name} calls for")
+    if unknown := sorted(tensors.keys() - expected.keys()):
+        raise ValueError(f"{weights} holds {unknown[0]!r}, unknown to {description.name}")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise ValueError(
+                f"{weights} holds {name!r} with shape {list(tensor.shape)}, but "
+                f"{description.name} calls for {list(expected[name].shape)}"
+            )
+    model.to(next(iter(tensors.values())).dtype)
+    model.load_state_dict(tensors)
+    return model.eval()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that after a crash the old or the new content is there, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    weights = Path(path)
+    if weights.suffix != ".safetensors":
+        raise ValueError(f"path must end in .safetensors, got {str(path)!r}")
+    return weights, weights.with_suffix(".json")
+
+
+def _build(path: Path) -> GraphModel:
+    try:
+        about: Any = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{path} does not describe an EEGNN model")
+    if about.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {about.get('version')!r}; this eegnn reads version {VERSION}"
+        )
+    name, config = about.get("model"), about.get("config")
+    if name not in MODELS or not isinstance(config, dict):
+        raise ValueError(
+            f"{path} is damaged: it names the model {name!r}, known are {', '.join(MODELS)}"
+        )
+    try:
+        return MODELS[name](**config)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: it is not a safetensors file ({error})") from error
+    if metadata.get("format") != FORMAT:
+        raise ValueError(f"{path} does not hold the weights of an EEGNN model")
+    if metadata.get("sha256") != _checksum(tensors):
+        raise ValueError(f"{path} is damaged: its weights do not match their checksum")
+    return tensors
+
+
+def _checksum(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The method of the paper, one idea a file."""

@@ -1,0 +1,49 @@
+"""The outer non-linearity σ₁ of the paper, ReLU∘tanh, and the alternatives of its ablation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+Activation = Literal["relu_tanh", "relu", "tanh", "identity"]
+
+
+class _ReLUTanh(torch.autograd.Function):
+    """Saves only the output, from which the derivative follows: 1 - y² where y > 0."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        if z.dtype == torch.float32:
+            # tanh(z) = 2σ(2z) - 1, a third of the time of torch.tanh on a CPU. The error is
+            # absolute, below 1.2e-7; float64 takes the exact way.
+            y = torch.mul(z, 2).sigmoid_().mul_(2).sub_(1).relu_()
+        else:
+            y = z.tanh().relu_()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        return torch.where(y > 0, grad * (1 - y * y), 0)
+
+
+def relu_tanh(z: Tensor) -> Tensor:
+    r"""Return :math:`\mathrm{ReLU}(\tanh(z))`, the :math:`\sigma_1` of the paper (Corollary 1)."""
+    return _ReLUTanh.apply(z)
+
+
+def identity(z: Tensor) -> Tensor:
+    """Return ``z``."""
+    return z
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu_tanh": relu_tanh,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "identity": identity,
+}

@@ -1,0 +1,325 @@
+"""The exit loop of Algorithms 1 and 2, over any step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm
+from torch_geometric.nn import MessagePassing
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.exits import Exits
+from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.ledger import Ledger
+from eegnn.nn.mixture import MIXTURES, exit_log_probabilities
+from eegnn.nn.pooling import POOLS, spread
+from eegnn.nn.sas import SASStep
+from eegnn.nn.steps import ConvStep
+
+Level = Literal["node", "graph"]
+Objective = Literal["expected", "sampled"]
+AfterExit = Literal["evolve", "freeze"]
+Task = Literal["classification", "multilabel", "regression"]
+Step = Callable[[Tensor, Adjacency], Tensor]
+Readout = Callable[[Tensor], Tensor]
+
+
+class Decision(NamedTuple):
+    """What the heads say before a step.
+
+    ``units`` are the states ``[U, m']`` that would be decoded, ``score`` the log-odds of
+    continuing on which the objective bases the probability of leaving, ``tau`` the step size,
+    ``leave`` whether ``argmax{c} = 1``; the last three are ``[U]``.
+    """
+
+    units: Tensor
+    score: Tensor
+    tau: Tensor
+    leave: Tensor
+
+
+class EarlyExit(nn.Module):
+    r"""Repeat a step until each unit has decided to leave (Algorithms 1 and 2).
+
+    Before step :math:`l = 0 \dots L-1` the heads look at the states, and the soft score of
+    *continue* becomes the step size (the Neural Adaptive Step):
+
+    .. math::
+        \tau^l = \sigma\bigl((C^l_0 - C^l_1 + g_0 - g_1)/\nu^l\bigr), \qquad
+        \mathbf{H}^{l+1} = \mathbf{H}^l + \tau^l\,\Delta\mathbf{H}^l
+
+    A unit (a node, or a graph) leaves where ``argmax`` says *exit*; what is decoded is its state
+    at that layer. Those that remain leave at :math:`L`.
+
+    Two objectives train the heads with the task loss alone:
+
+    * ``"sampled"``, the paper's: Gumbel noise in training, gradients reach :math:`f_c` through
+      :math:`\tau` only.
+    * ``"expected"``: no noise. A unit leaves at layer :math:`l` with probability
+      :math:`w_l = (1-\tau^l)\prod_{k<l}\tau^k`, and training sees the exact mixture of all
+      exits, so every decision gets a gradient. At evaluation a unit leaves once its probability
+      of having left reaches one half.
+
+    Args:
+        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.nn.sas.SASConv` or any
+            PyG convolution that keeps the width; or a list of ``num_layers`` of them. A step with
+            a method ``bind(adj, edge_attr)`` is bound once for each forward pass.
+        confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.
+        temperature: a callable ``(h, adj) → 1/ν [U]``.
+        num_layers: the budget :math:`L`.
+        level: who leaves, ``"node"`` or ``"graph"``.
+        pool: how the nodes of a graph become its state: ``"mean"``, ``"add"`` or ``"max"``.
+        objective: ``"expected"`` or ``"sampled"``.
+        after_exit: a node that left goes on evolving for the sake of its neighbours
+            (``"evolve"``, Algorithm 1 to the letter), or keeps the state it left with
+            (``"freeze"``, which saves work). A graph that left is done with either way.
+        step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
+            nodes of a graph, or a number, for the ablation.
+        hard: straight-through :math:`\tau \in \{0, 1\}` in training (``"sampled"`` only).
+        head_norm: normalise each state (mean 0, variance 1) before the heads look at it. Without,
+            their logits grow with ‖H‖, which never decreases. The paper: no.
+        task: what the output means, and so how outputs of several exits mix:
+            ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
+            labels), ``"regression"``.
+    """
+
+    def __init__(
+        self,
+        step: Step | Sequence[Step],
+        confidence: Callable[[Tensor, Adjacency], Tensor],
+        temperature: Callable[[Tensor, Adjacency], Tensor],
+        num_layers: int,
+        level: Level = "node",
+        *,
+        pool: str = "mean",
+        objective: Objective = "expected",
+        after_exit: AfterExit = "evolve",
+        step_size: float | Literal["adaptive", "mean"] = "adaptive",
+        hard: bool = False,
+        head_norm: bool = True,
+        task: Task = "classification",
+    ) -> None:
+        super().__init__()
+        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
+        self.level = _check.choice("level", level, ("node", "graph"))
+        self.pool = _check.choice("pool", pool, tuple(POOLS))
+        self.objective = _check.choice("objective", objective, ("expected", "sampled"))
+        self.after_exit = _check.choice("after_exit", after_exit, ("evolve", "freeze"))
+        self.step_size = _check_step_size(step_size, level)
+        if hard and objective != "sampled":
+            raise ValueError("hard=True needs objective='sampled': nothing else is drawn")
+        self.hard = hard
+        self.head_norm = head_norm
+        self.task = _check.choice("task", task, tuple(MIXTURES))
+        self.step = _as_steps(step, num_layers)
+        self.confidence = confidence
+        self.temperature = temperature
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in (self.step, self.confidence, self.temperature):
+            for part in module if isinstance(module, nn.ModuleList) else (module,):
+                if hasattr(part, "reset_parameters"):
+                    part.reset_parameters()  # type: ignore[operator]
+
+    def forward(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        readout: Readout | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Run the loop.
+
+        Args:
+            h: initial states ``[n, m']``.
+            adj: the graph.
+            edge_attr: edge features for a step that uses them.
+            readout: decoder ``[U, m'] → [U, C]``; by default the states themselves come back.
+            max_layers: stop everyone after so many steps.
+            exit_threshold: a unit leaves once its probability of having left reaches this value.
+                ``None``: the objective's own rule. Evaluation only.
+            sample: draw Gumbel noise. ``None``: in training, for ``"sampled"``.
+
+        Returns:
+            Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
+        """
+        limit = self._limit(max_layers)
+        log_stay_limit = self._log_stay_limit(exit_threshold)
+        readout = readout or _states
+        steps = [
+            step.bind(adj, edge_attr) if hasattr(step, "bind") else step
+            for step in (self.step if isinstance(self.step, nn.ModuleList) else [self.step])
+        ]
+        if self.training and self.objective == "expected":
+            return self._mixture(h, adj, steps, readout, limit)
+        if sample and self.objective == "expected":
+            raise ValueError(
+                "sample=True needs objective='sampled': the expected one draws nothing"
+            )
+        noisy = self.training if sample is None else sample
+        return self._walk(h, adj, steps, readout, limit, log_stay_limit, noisy)
+
+    def _mixture(
+        self, h: Tensor, adj: Adjacency, steps: Sequence[Step], readout: Readout, limit: int
+    ) -> tuple[Tensor, Exits]:
+        """Training with ``objective="expected"``: the exact mixture over all exits."""
+        ledger = Ledger(self._num_units(h, adj), limit, h)
+        outputs, scores = [], []
+        for layer in range(limit):
+            decision = self._decide(h, adj, noisy=False)
+            outputs.append(readout(decision.units))
+            scores.append(decision.score)
+            ledger.decide(layer, ledger.survive(decision.score) <= math.log(0.5))
+            h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
+        outputs.append(readout(self._units(h, adj)))
+        log_weight = exit_log_probabilities(torch.stack(scores))
+        out = MIXTURES[self.task](log_weight, torch.stack(outputs))
+        survival = 1 - log_weight.exp().cumsum(0)[:-1]  # [L, U]: the probability of taking step l
+        return out, ledger.exits(self.num_layers, survival)
+
+    def _walk(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        steps: Sequence[Step],
+        readout: Readout,
+        limit: int,
+        log_stay_limit: float | None,
+        noisy: bool,
+    ) -> tuple[Tensor, Exits]:
+        """Each unit walks until it leaves: evaluation, and training with ``"sampled"``."""
+        ledger = Ledger(self._num_units(h, adj), limit, h)
+        survival: list[Tensor] = []
+        for layer in range(limit):
+            decision = self._decide(h, adj, noisy)
+            log_stay = ledger.survive(decision.score)
+            leave = decision.leave if log_stay_limit is None else log_stay <= log_stay_limit
+            ledger.decide(layer, leave, decision.units)
+            if self.training:
+                survival.append(log_stay.exp())
+            elif ledger.left.all():
+                break
+            tau = decision.tau
+            if not self.training and self.level == "graph" and ledger.worth_dropping():
+                keep = ~ledger.left
+                h, tau, adj = h[keep[adj.batch]], tau[keep], adj.select_graphs(keep)
+                ledger.drop(keep)
+            h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
+        state = ledger.close(self._units(h, adj))
+        expected = torch.stack(survival) if survival else None
+        return readout(state), ledger.exits(self.num_layers, expected)
+
+    def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
+        units = self._units(h, adj)
+        seen_nodes, seen_units = h, units
+        if self.head_norm:
+            seen_units = layer_norm(units, units.shape[-1:])
+            seen_nodes = seen_units if self.level == "node" else layer_norm(h, h.shape[-1:])
+        confidence = self._look(self.confidence, seen_nodes, seen_units, adj)
+        inverse = self._look(self.temperature, seen_nodes, seen_units, adj)
+        delta = confidence[:, 0] - confidence[:, 1]
+        drawn = delta + logistic_noise(delta) if noisy else delta
+        tau = continue_score(drawn, inverse, self.hard and self.training)
+        # The argmax does not depend on ν: the sampled exit continues with probability σ(δ). The
+        # expected one is defined by τ itself.
+        score = delta if self.objective == "sampled" else delta * inverse
+        return Decision(units, score, tau, drawn < 0)
+
+    def _look(
+        self,
+        head: Callable[[Tensor, Adjacency], Tensor],
+        nodes: Tensor,
+        units: Tensor,
+        adj: Adjacency,
+    ) -> Tensor:
+        if self.level == "graph" and getattr(head, "uses_graph", False):
+            out = head(nodes, adj)
+            pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
+            return pooled.view(-1, *out.shape[1:])
+        return head(units, adj)
+
+    def _tau(self, tau: Tensor, adj: Adjacency, ledger: Ledger) -> Tensor:
+        """Step sizes actually used, ``[U]``; 0 for who left and is not to move any more."""
+        if self.step_size == "mean":
+            tau = spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
+        elif self.step_size != "adaptive":
+            tau = torch.full_like(tau, float(self.step_size))
+        if self.level == "graph" or self.after_exit == "freeze":
+            tau = tau.masked_fill(ledger.left, 0.0)
+        ledger.advance(tau)
+        return tau
+
+    def _advance(
+        self, h: Tensor, adj: Adjacency, steps: Sequence[Step], layer: int, tau: Tensor
+    ) -> Tensor:
+        """H + τ ΔH."""
+        step = steps[layer] if len(steps) > 1 else steps[0]
+        if self.level == "graph":
+            tau = spread(tau, adj)
+        elif (
+            self.after_exit == "freeze"
+            and isinstance(step, SASStep)
+            and not torch.is_grad_enabled()
+        ):
+            rows = tau.nonzero().view(-1)  # only these move, so only these are computed
+            return h.index_add(0, rows, tau[rows].unsqueeze(-1) * step(h, adj, rows))
+        return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj))
+
+    def _units(self, h: Tensor, adj: Adjacency) -> Tensor:
+        return h if self.level == "node" else POOLS[self.pool](h, adj)
+
+    def _num_units(self, h: Tensor, adj: Adjacency) -> int:
+        return h.size(0) if self.level == "node" else adj.num_graphs
+
+    def _limit(self, max_layers: int | None) -> int:
+        if max_layers is None:
+            return self.num_layers
+        return min(_check.integer("max_layers", max_layers, at_least=0), self.num_layers)
+
+    def _log_stay_limit(self, exit_threshold: float | None) -> float | None:
+        if exit_threshold is None:
+            return math.log(0.5) if self.objective == "expected" else None
+        if self.training:
+            raise ValueError("exit_threshold is for evaluation: call model.eval() first")
+        _check.number("exit_threshold", exit_threshold, 0, 1)
+        return math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
+            f"level={self.level!r}, objective={self.objective!r})"
+        )
+
+
+def _states(units: Tensor) -> Tensor:
+    return units
+
+
+def _as_steps(step: Step | Sequence[Step], num_layers: int) -> Step | nn.ModuleList:
+    if isinstance(step, MessagePassing):
+        return ConvStep(step)
+    if isinstance(step, Sequence | nn.ModuleList):
+        if len(step) != num_layers:
+            raise ValueError(f"step must be one step or num_layers={num_layers}, got {len(step)}")
+        return nn.ModuleList(_as_steps(one, 1) for one in step)
+    if not callable(step):
+        raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
+    return step
+
+
+def _check_step_size(step_size: float | str, level: Level) -> float | str:
+    if step_size == "mean" and level == "graph":
+        raise ValueError("step_size='mean' needs level='node': a graph has a single τ")
+    if isinstance(step_size, str):
+        return _check.choice("step_size", step_size, ("adaptive", "mean"))
+    return _check.number("step_size", step_size, 0)

@@ -1,0 +1,165 @@
+"""EEGNN: encoder, exit loop over SAS-GNN, decoder (Algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective, Task
+from eegnn.nn.exits import Exits
+from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
+from eegnn.nn.model import GraphModel
+from eegnn.nn.sas import EdgeTerm, NormLayer, SASConv
+from eegnn.nn.weights import Storage
+
+HeadName = Literal["mean", "mlp", "sas"]
+
+
+class EEGNN(GraphModel):
+    r"""Early-Exit GNN: every node, or graph, decides for itself when it has seen enough.
+
+    The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
+    networks choose for each unit and layer; a unit leaves when they say so, and its state at that
+    layer is decoded. See :class:`~eegnn.EarlyExit` for the loop and the two objectives.
+
+    In training mode with ``objective="expected"`` the output is that of the mixture over exits:
+    log-probabilities for classification (valid logits for any cross-entropy), log-odds for
+    multi-label tasks, the mean for regression. Otherwise it is the prediction at the exit.
+
+    The defaults are those that train on every seed. The paper to the letter is
+    ``objective="sampled", head_layers=2, storage="paper", head_norm=False, continue_bias=0,
+    head_scale=1``.
+
+    Args:
+        in_channels: number of node features; 0 for none.
+        hidden_channels: width :math:`m'`.
+        out_channels: number of outputs.
+        num_layers: the budget :math:`L`.
+        level: who leaves, ``"node"`` or ``"graph"``.
+        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
+        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
+        objective, after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
+        confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
+            or ``"mlp"`` (on pooled states, the default for graphs).
+        temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
+        head_layers: depth :math:`L_f`.
+        head_channels: width :math:`m_f` between the layers of a head.
+        continue_bias, head_scale: the start of :math:`f_c`, see
+            :class:`~eegnn.nn.heads.Confidence`.
+        nu0: :math:`\nu_0`, the smallest inverse temperature.
+        edge_dim, edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
+        dropout: after the encoder and before the decoder, outside the dynamics.
+        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 20,
+        level: Level = "node",
+        *,
+        pool: str = "mean",
+        task: Task = "classification",
+        objective: Objective = "expected",
+        after_exit: AfterExit = "evolve",
+        step_size: float | Literal["adaptive", "mean"] = "adaptive",
+        hard: bool = False,
+        confidence: HeadName | None = None,
+        temperature: HeadName | Literal["linear"] = "linear",
+        head_layers: int = 1,
+        head_channels: int = 32,
+        head_norm: bool = True,
+        continue_bias: float = 3.0,
+        head_scale: float = 0.1,
+        nu0: float = 0.1,
+        edge_dim: int | None = None,
+        edge_term: EdgeTerm | None = None,
+        activation: str = "relu_tanh",
+        inner_activation: str = "relu",
+        storage: Storage = "free",
+        conv_dropout: float = 0.0,
+        conv_norm: NormLayer | None = None,
+        dropout: float = 0.0,
+        decoder_layers: int = 1,
+        decoder_bias: bool = False,
+    ) -> None:
+        config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
+        super().__init__(
+            in_channels,
+            hidden_channels,
+            out_channels,
+            num_layers,
+            level,
+            pool,
+            task,
+            edge_dim,
+            dropout,
+            decoder_layers,
+            decoder_bias,
+        )
+        self.config = config
+        conv = SASConv(
+            hidden_channels,
+            edge_dim,
+            edge_term,
+            activation,
+            inner_activation,
+            storage,
+            conv_dropout,
+            conv_norm,
+        )
+        if confidence is None:
+            confidence = "mean" if level == "node" else "mlp"
+        shape = (hidden_channels, head_channels)
+        self.loop = EarlyExit(
+            conv,
+            Confidence(
+                _head("confidence", confidence, shape, 2, head_layers), continue_bias, head_scale
+            ),
+            Temperature(_head("temperature", temperature, shape, 1, head_layers), nu0),
+            num_layers,
+            level,
+            pool=pool,
+            objective=objective,
+            after_exit=after_exit,
+            step_size=step_size,
+            hard=hard,
+            head_norm=head_norm,
+            task=task,
+        )
+
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Run the exit loop and decode."""
+        return self.loop(
+            h,
+            adj,
+            edge_attr,
+            self.decoder,
+            max_layers=max_layers,
+            exit_threshold=exit_threshold,
+            sample=sample,
+        )
+
+
+def _head(
+    argument: str, name: str, shape: tuple[int, int], out_channels: int, num_layers: int
+) -> nn.Module:
+    if name == "linear" and argument == "temperature":
+        return MLP(*shape, out_channels, num_layers=1, bias=False)
+    _check.choice(argument, name, (*HEADS, "linear") if argument == "temperature" else (*HEADS,))
+    return HEADS[name](*shape, out_channels, num_layers)

@@ -1,0 +1,79 @@
+"""From features to states, and from states to predictions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.nn.heads import MLP
+
+
+class Encoder(nn.Module):
+    r"""One layer: :math:`\mathbf{H}^0 = \mathrm{ReLU}(\mathbf{X}\mathbf{W} + \mathbf{b})`.
+
+    With ``in_channels=0`` (graphs without features) every node starts from
+    :math:`\mathrm{ReLU}(\mathbf{b})`.
+
+    Args:
+        in_channels: number of features :math:`m`.
+        out_channels: width :math:`m'`.
+        dropout: applied to the states it returns.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels))
+        self.dropout = nn.Dropout(_check.number("dropout", dropout, 0, 1))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, as :class:`torch.nn.Linear` does."""
+        bound = max(self.in_channels, 1) ** -0.5
+        with torch.no_grad():
+            self.weight.uniform_(-bound, bound)
+            self.bias.uniform_(-bound, bound)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``[n, out_channels]``."""
+        return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_channels}, {self.bias.numel()})"
+
+
+class Decoder(nn.Module):
+    """Linear layers with ReLU between them, without bias; by default a single one.
+
+    Args:
+        in_channels: width :math:`m'`.
+        out_channels: number of outputs.
+        num_layers: depth; the hidden width is ``in_channels``.
+        dropout: applied to the states it is given.
+        bias: whether the layers have a bias. The paper: no.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        dropout: float = 0.0,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.mlp = MLP(in_channels, in_channels, out_channels, num_layers, bias)
+        self.dropout = nn.Dropout(_check.number("dropout", dropout, 0, 1))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.mlp.reset_parameters()
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return ``[U, out_channels]``."""
+        return self.mlp(self.dropout(z))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.mlp!r})"

@@ -1,0 +1,249 @@
+r"""The networks that look at a state and decide: confidence :math:`f_c`, temperature :math:`f_\nu`.
+
+Every head is called as ``head(h, adj)``. Those that read neighbours have ``uses_graph = True``; at
+graph level they run on the nodes and their outputs are averaged over each graph, while the others
+run on the pooled states (Algorithm 2).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.sas import SASConv
+
+
+class MeanGNN(nn.Module):
+    r"""Layers :math:`\mathbf{h}_i \leftarrow \mathbf{W}[\mathbf{h}_i \,\|\,
+    \mathrm{mean}_{j\in\Gamma(i)}\mathbf{h}_j] + \mathbf{b}`, with ReLU between them.
+
+    Args:
+        in_channels: width of the states.
+        hidden_channels: width :math:`m_f` between the layers.
+        out_channels: width of the output.
+        num_layers: depth :math:`L_f`.
+        bias: whether the layers have a bias.
+    """
+
+    uses_graph = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        widths = _widths(in_channels, hidden_channels, out_channels, num_layers)
+        self.lins = nn.ModuleList(
+            nn.Linear(2 * a, b, bias) for a, b in itertools.pairwise(widths)
+        )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        _reset(self.lins)
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return ``[n, out_channels]``."""
+        for k, lin in enumerate(self.lins):
+            own, mean = lin.weight.chunk(2, dim=1)
+            # Averaging and the linear map commute: propagate whichever side is narrower.
+            if lin.out_features < h.size(1):
+                around = adj.propagate(h @ mean.T, "mean")
+            else:
+                around = adj.propagate(h, "mean") @ mean.T
+            h = nn.functional.linear(h, own, lin.bias) + around
+            if k < len(self.lins) - 1:
+                h = h.relu()
+        return h
+
+    def __repr__(self) -> str:
+        return _repr(self, self.lins[0].in_features // 2, self.lins)
+
+
+class MLP(nn.Module):
+    """Linear layers with ReLU between them; sees each unit alone. Arguments as :class:`MeanGNN`."""
+
+    uses_graph = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        widths = _widths(in_channels, hidden_channels, out_channels, num_layers)
+        self.lins = nn.ModuleList(
+            nn.Linear(a, b, bias) for a, b in itertools.pairwise(widths)
+        )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        _reset(self.lins)
+
+    def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
+        """Return ``[U, out_channels]``."""
+        for k, lin in enumerate(self.lins):
+            h = lin(h)
+            if k < len(self.lins) - 1:
+                h = h.relu()
+        return h
+
+    def __repr__(self) -> str:
+        return _repr(self, self.lins[0].in_features, self.lins)
+
+
+class SASHead(nn.Module):
+    """A small SAS-GNN as head, the paper's choice on the ECHO benchmark.
+
+    A linear map to ``hidden_channels``, ``num_layers`` steps of :class:`SASConv` with shared
+    weights, a linear map to ``out_channels``. Arguments as :class:`MeanGNN`.
+    """
+
+    uses_graph = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
+        self.lins = nn.ModuleList(
+            [
+                nn.Linear(in_channels, hidden_channels, bias),
+                nn.Linear(hidden_channels, out_channels, bias),
+            ]
+        )
+        self.conv = SASConv(hidden_channels)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        _reset(self.lins)
+        self.conv.reset_parameters()
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return ``[n, out_channels]``."""
+        h = self.lins[0](h).relu()
+        step = self.conv.bind(adj)
+        for _ in range(self.num_layers):
+            h = h + step(h, adj)
+        return self.lins[1](h)
+
+    def __repr__(self) -> str:
+        return _repr(self, self.lins[0].in_features, self.lins)
+
+
+HEADS: dict[str, Callable[..., nn.Module]] = {"mean": MeanGNN, "mlp": MLP, "sas": SASHead}
+
+
+class Confidence(nn.Module):
+    r"""The confidence :math:`f_c`: raw logits :math:`\mathbf{C}` over {continue, exit}.
+
+    As printed, the algorithm collapses on most seeds: a unit that leaves at layer 0 sends no
+    gradient at all, and at initialisation almost half of them do. So it starts with a preference
+    for *continue*, the same for every unit.
+
+    Args:
+        head: a module ``(h, adj) → [U, 2]``, its last layer in ``head.lins[-1]``.
+        continue_bias: initial preference :math:`C_0 - C_1` for *continue*. The paper: 0.
+        scale: factor on the last layer's initial weights. The paper: 1.
+
+    Shapes:
+        - **h**: ``[U, channels]``
+        - **returns**: ``[U, 2]``
+    """
+
+    def __init__(self, head: nn.Module, continue_bias: float = 3.0, scale: float = 0.1) -> None:
+        super().__init__()
+        self.head = head
+        self.continue_bias = _check.number("continue_bias", continue_bias, -1e3, 1e3)
+        self.scale = _check.number("scale", scale, 0)
+        self._start()
+
+    @property
+    def uses_graph(self) -> bool:
+        """Whether the head reads neighbours."""
+        return bool(self.head.uses_graph)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()  # type: ignore[operator]
+        self._start()
+
+    @torch.no_grad()
+    def _start(self) -> None:
+        last: nn.Linear = self.head.lins[-1]  # type: ignore[index, assignment]
+        last.weight.mul_(self.scale)
+        last.bias.copy_(torch.tensor([self.continue_bias / 2, -self.continue_bias / 2]))
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return **C**."""
+        return self.head(h, adj)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias:g})"
+
+
+class Temperature(nn.Module):
+    r"""The inverse temperature :math:`1/\nu = \mathrm{softplus}(g(\mathbf{H})) + \nu_0` (Eq. 21).
+
+    Args:
+        head: a module ``(h, adj) → [U, 1]``; the paper's is one linear layer without bias.
+        nu0: :math:`\nu_0 \ge 0`, the smallest inverse temperature.
+
+    Shapes:
+        - **h**: ``[U, channels]``
+        - **returns**: ``[U]``
+    """
+
+    def __init__(self, head: nn.Module, nu0: float = 0.1) -> None:
+        super().__init__()
+        self.head = head
+        self.nu0 = _check.number("nu0", nu0, 0)
+
+    @property
+    def uses_graph(self) -> bool:
+        """Whether the head reads neighbours."""
+        return bool(self.head.uses_graph)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return 1/ν."""
+        return nn.functional.softplus(self.head(h, adj).squeeze(-1)) + self.nu0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.head!r}, nu0={self.nu0:g})"
+
+
+def _widths(in_channels: int, hidden: int, out_channels: int, num_layers: int) -> list[int]:
+    _check.integer("in_channels", in_channels, at_least=1)
+    _check.integer("hidden_channels", hidden, at_least=1)
+    _check.integer("out_channels", out_channels, at_least=1)
+    _check.integer("num_layers", num_layers, at_least=1)
+    return [in_channels, *[hidden] * (num_layers - 1), out_channels]
+
+
+def _reset(modules: nn.ModuleList) -> None:
+    for module in modules:
+        module.reset_parameters()  # type: ignore[operator]
+
+
+def _repr(head: nn.Module, in_channels: object, lins: nn.ModuleList) -> str:
+    return f"{type(head).__name__}({in_channels}, {lins[-1].out_features})"

@@ -1,0 +1,180 @@
+"""What all models share: the door for inputs, encoder, pooling, decoder, and `predict`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency, adjacency_of
+from eegnn.nn.early_exit import Level, Task
+from eegnn.nn.encoders import Decoder, Encoder
+from eegnn.nn.exits import Exits
+from eegnn.nn.mixture import MIXTURES
+from eegnn.nn.pooling import POOLS
+
+
+class GraphModel(nn.Module):
+    r"""Encoder → states → (pool) → decoder.
+
+    A subclass says how states evolve, in :meth:`evolve`. ``config`` holds its constructor's
+    arguments, from which :func:`eegnn.load` builds it again.
+    """
+
+    config: dict[str, Any]
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        level: Level,
+        pool: str,
+        task: Task,
+        edge_dim: int | None,
+        dropout: float,
+        decoder_layers: int,
+        decoder_bias: bool,
+    ) -> None:
+        super().__init__()
+        self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
+        self.hidden_channels = _check.integer("hidden_channels", hidden_channels, at_least=1)
+        self.out_channels = _check.integer("out_channels", out_channels, at_least=1)
+        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
+        self.level = _check.choice("level", level, ("node", "graph"))
+        self.pool = _check.choice("pool", pool, tuple(POOLS))
+        self.task = _check.choice("task", task, tuple(MIXTURES))
+        self.edge_dim = edge_dim
+        _check.integer("decoder_layers", decoder_layers, at_least=1)
+        self.encoder = Encoder(in_channels, hidden_channels, dropout)
+        self.decoder = Decoder(
+            hidden_channels, out_channels, decoder_layers, dropout, bias=decoder_bias
+        )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in self.children():
+            module.reset_parameters()  # type: ignore[operator]
+
+    @abstractmethod
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Let the initial states ``h`` ``[n, m']`` evolve, and decode them.
+
+        Args:
+            h: initial states.
+            adj: the graph.
+            edge_attr: edge features.
+            max_layers, exit_threshold, sample: see :meth:`predict`.
+
+        Returns:
+            Predictions ``[U, out_channels]`` and :class:`~eegnn.Exits`.
+        """
+
+    def forward(
+        self,
+        x: Tensor | None,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        return_exits: bool = False,
+    ) -> Any:
+        """Predict.
+
+        Args:
+            x: node features ``[n, in_channels]``; ``None`` for a model with ``in_channels=0``.
+            edge_index: ``[2, E]`` as in PyG, or an :class:`~eegnn.Adjacency`.
+            edge_attr: edge features ``[E, edge_dim]``, a row for each column of ``edge_index``.
+            batch: the graph of each node ``[n]``, as PyG's loaders make it.
+            return_exits: also return :class:`~eegnn.Exits`.
+
+        Returns:
+            ``[n, out_channels]``, or ``[graphs, out_channels]`` with ``level="graph"``.
+        """
+        x, adj = self._enter(x, edge_index, edge_attr, batch)
+        out, exits = self.evolve(self.encoder(x), adj, edge_attr)
+        return (out, exits) if return_exits else out
+
+    def predict(
+        self,
+        x: Tensor | None,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Predict in evaluation mode without gradients, whatever mode the model is in.
+
+        Args:
+            x, edge_index, edge_attr, batch: as in :meth:`forward`.
+            max_layers: stop everyone after so many steps.
+            exit_threshold: a unit leaves once its probability of having left reaches this value;
+                ``None``: the model's own rule.
+            sample: draw the Gumbel noise of training (``objective="sampled"`` only).
+        """
+        training = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                x, adj = self._enter(x, edge_index, edge_attr, batch)
+                return self.evolve(
+                    self.encoder(x),
+                    adj,
+                    edge_attr,
+                    max_layers=max_layers,
+                    exit_threshold=exit_threshold,
+                    sample=sample,
+                )
+        finally:
+            self.train(training)
+
+    def _enter(
+        self,
+        x: Tensor | None,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None,
+        batch: Tensor | None,
+    ) -> tuple[Tensor, Adjacency]:
+        """Check the inputs: the only place where that is done."""
+        num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() > 0 else None
+        if isinstance(edge_index, Adjacency):
+            if batch is not None:
+                raise ValueError("batch must be given to Adjacency.from_edge_index, not here")
+            adj = edge_index
+        else:
+            adj = adjacency_of(edge_index, num_nodes, batch)
+        weight = self.encoder.bias
+        if x is None:
+            if self.in_channels:
+                raise ValueError(f"x must have shape [N, {self.in_channels}], got None")
+            x = weight.new_zeros(adj.num_nodes, 0)
+        _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
+        if edge_attr is not None:
+            if self.edge_dim is None:
+                raise ValueError("edge_attr was given, but the model was built with edge_dim=None")
+            _check.features(
+                "edge_attr", edge_attr, adj.num_edge_columns, self.edge_dim, weight.dtype
+            )
+        return x, adj
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
+            f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
+        )

@@ -1,0 +1,160 @@
+"""SASGNN: SAS-GNN with a fixed depth (Eq. 1-4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.early_exit import Level, Task
+from eegnn.nn.exits import Exits
+from eegnn.nn.model import GraphModel
+from eegnn.nn.pooling import POOLS
+from eegnn.nn.sas import EdgeTerm, NormLayer, SASConv, SASStep
+from eegnn.nn.weights import Storage
+
+#: Solvers of torchdiffeq with a fixed step; the others choose their own.
+_FIXED_STEP = ("midpoint", "heun2", "rk4", "explicit_adams", "implicit_adams")
+SOLVERS = ("euler", *_FIXED_STEP, "dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")
+
+
+class SASGNN(GraphModel):
+    r"""Symmetric-Anti-Symmetric GNN, a deep backbone whose states stay stable and distinct.
+
+    .. math::
+        \mathbf{H}^0 = \mathrm{ReLU}(\mathbf{X}\mathbf{W} + \mathbf{b}), \qquad
+        \mathbf{H}^{l+1} = \mathbf{H}^l + \tau\,\sigma_1\bigl(-\sigma_2(\mathbf{H}^l
+        \mathbf{\Omega}_{as}) + f_e(\mathbf{E}) + \mathbf{\bar A}\mathbf{H}^l\mathbf{W}_s\bigr)
+
+    and a linear decoder of :math:`\mathbf{H}^L`, after pooling for ``level="graph"``.
+
+    Args:
+        in_channels: number of node features; 0 for none.
+        hidden_channels: width :math:`m'`.
+        out_channels: number of outputs.
+        num_layers: number of steps :math:`L`.
+        step_size: :math:`\tau`.
+        level: ``"node"`` or ``"graph"``.
+        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
+        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
+        shared: one :class:`~eegnn.SASConv` for all steps, or one for each.
+        edge_dim, edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
+        dropout: after the encoder and before the decoder, outside the dynamics.
+        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
+        solver: ``"euler"``, or a solver of ``torchdiffeq`` for the same ODE over the time
+            :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 10,
+        step_size: float = 0.5,
+        level: Level = "node",
+        *,
+        pool: str = "mean",
+        task: Task = "classification",
+        shared: bool = True,
+        edge_dim: int | None = None,
+        edge_term: EdgeTerm | None = None,
+        activation: str = "relu_tanh",
+        inner_activation: str = "relu",
+        storage: Storage = "free",
+        conv_dropout: float = 0.0,
+        conv_norm: NormLayer | None = None,
+        dropout: float = 0.0,
+        decoder_layers: int = 1,
+        decoder_bias: bool = False,
+        solver: str = "euler",
+    ) -> None:
+        config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
+        super().__init__(
+            in_channels,
+            hidden_channels,
+            out_channels,
+            num_layers,
+            level,
+            pool,
+            task,
+            edge_dim,
+            dropout,
+            decoder_layers,
+            decoder_bias,
+        )
+        self.config = config
+        self.step_size = _check.number("step_size", step_size, 0)
+        self.solver = _check.choice("solver", solver, SOLVERS)
+        if solver != "euler" and not shared:
+            raise ValueError(f"solver={solver!r} needs shared=True: an ODE has one right-hand side")
+        self.convs = Convs(
+            1 if shared else num_layers,
+            hidden_channels,
+            edge_dim,
+            edge_term,
+            activation,
+            inner_activation,
+            storage,
+            conv_dropout,
+            conv_norm,
+        )
+
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Take all steps and decode; everyone leaves at the end."""
+        if exit_threshold is not None or sample:
+            raise ValueError("exit_threshold and sample need a model with exits, such as EEGNN")
+        limit = self.num_layers
+        if max_layers is not None:
+            limit = min(_check.integer("max_layers", max_layers, at_least=0), limit)
+        steps = [conv.bind(adj, edge_attr) for conv in self.convs]
+        if self.solver == "euler":
+            for layer in range(limit):
+                step = steps[layer] if len(steps) > 1 else steps[0]
+                h = torch.add(h, step(h, adj), alpha=self.step_size)
+        elif limit:
+            h = self._integrate(steps[0], h, adj, limit * self.step_size)
+        units = h if self.level == "node" else POOLS[self.pool](h, adj)
+        return self.decoder(units), self._exits(units, limit)
+
+    def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:
+        try:
+            from torchdiffeq import odeint
+        except ImportError as error:
+            raise ImportError(
+                f"solver={self.solver!r} needs torchdiffeq: pip install 'eegnn[ode]'"
+            ) from error
+        fixed = {"step_size": self.step_size} if self.solver in _FIXED_STEP else None
+        span = h.new_tensor([0.0, time])
+        return odeint(lambda t, y: step(y, adj), h, span, method=self.solver, options=fixed)[-1]
+
+    def _exits(self, units: Tensor, steps: int) -> Exits:
+        layer = torch.full(units.shape[:1], steps, device=units.device)
+        tau = units.new_full((steps, units.size(0)), self.step_size)
+        cost = units.new_tensor(steps / self.num_layers)
+        return Exits(layer, tau.sum(0), tau, cost, self.num_layers)
+
+
+class Convs(nn.ModuleList):
+    """``count`` layers :class:`~eegnn.SASConv` of the same kind."""
+
+    def __init__(self, count: int, *args: Any) -> None:
+        super().__init__(SASConv(*args) for _ in range(count))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for conv in self:
+            conv.reset_parameters()  # type: ignore[operator]
