@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -122,10 +122,9 @@ class EarlyExit(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for module in (self.step, self.confidence, self.temperature):
-            for part in module if isinstance(module, nn.ModuleList) else (module,):
-                if hasattr(part, "reset_parameters"):
-                    part.reset_parameters()  # type: ignore[operator]
+        for part in (*self._steps(), self.confidence, self.temperature):
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()
 
     def forward(
         self,
@@ -156,10 +155,7 @@ class EarlyExit(nn.Module):
         limit = self._limit(max_layers)
         log_stay_limit = self._log_stay_limit(exit_threshold)
         readout = readout or _states
-        steps = [
-            step.bind(adj, edge_attr) if hasattr(step, "bind") else step
-            for step in (self.step if isinstance(self.step, nn.ModuleList) else [self.step])
-        ]
+        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
         if self.training and self.objective == "expected":
             return self._mixture(h, adj, steps, readout, limit)
         if sample and self.objective == "expected":
@@ -275,6 +271,9 @@ class EarlyExit(nn.Module):
             return h.index_add(0, rows, tau[rows].unsqueeze(-1) * step(h, adj, rows))
         return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj))
 
+    def _steps(self) -> Iterable[Any]:
+        return self.step if isinstance(self.step, nn.ModuleList) else (self.step,)
+
     def _units(self, h: Tensor, adj: Adjacency) -> Tensor:
         return h if self.level == "node" else POOLS[self.pool](h, adj)
 
@@ -305,13 +304,25 @@ def _states(units: Tensor) -> Tensor:
     return units
 
 
-def _as_steps(step: Step | Sequence[Step], num_layers: int) -> Step | nn.ModuleList:
-    if isinstance(step, MessagePassing):
-        return ConvStep(step)
+def _bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
+    if hasattr(step, "bind"):
+        return step.bind(adj, edge_attr)
+    if edge_attr is not None:
+        raise ValueError(f"edge_attr was given, but {type(step).__name__} does not take it")
+    return step
+
+
+def _as_steps(step: Any, num_layers: int) -> Any:
     if isinstance(step, Sequence | nn.ModuleList):
         if len(step) != num_layers:
             raise ValueError(f"step must be one step or num_layers={num_layers}, got {len(step)}")
-        return nn.ModuleList(_as_steps(one, 1) for one in step)
+        return nn.ModuleList(_as_step(one) for one in step)
+    return _as_step(step)
+
+
+def _as_step(step: Any) -> Any:
+    if isinstance(step, MessagePassing):
+        return ConvStep(step)
     if not callable(step):
         raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
     return step

@@ -41,10 +41,9 @@ class MeanGNN(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
         widths = _widths(in_channels, hidden_channels, out_channels, num_layers)
-        self.lins = nn.ModuleList(
-            nn.Linear(2 * a, b, bias) for a, b in itertools.pairwise(widths)
-        )
+        self.lins = nn.ModuleList(nn.Linear(2 * a, b, bias) for a, b in itertools.pairwise(widths))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -53,6 +52,7 @@ class MeanGNN(nn.Module):
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return ``[n, out_channels]``."""
         for k, lin in enumerate(self.lins):
+            assert isinstance(lin, nn.Linear)
             own, mean = lin.weight.chunk(2, dim=1)
             # Averaging and the linear map commute: propagate whichever side is narrower.
             if lin.out_features < h.size(1):
@@ -65,7 +65,7 @@ class MeanGNN(nn.Module):
         return h
 
     def __repr__(self) -> str:
-        return _repr(self, self.lins[0].in_features // 2, self.lins)
+        return _repr(self)
 
 
 class MLP(nn.Module):
@@ -82,10 +82,9 @@ class MLP(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
         widths = _widths(in_channels, hidden_channels, out_channels, num_layers)
-        self.lins = nn.ModuleList(
-            nn.Linear(a, b, bias) for a, b in itertools.pairwise(widths)
-        )
+        self.lins = nn.ModuleList(nn.Linear(a, b, bias) for a, b in itertools.pairwise(widths))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -100,7 +99,7 @@ class MLP(nn.Module):
         return h
 
     def __repr__(self) -> str:
-        return _repr(self, self.lins[0].in_features, self.lins)
+        return _repr(self)
 
 
 class SASHead(nn.Module):
@@ -121,6 +120,7 @@ class SASHead(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
         self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
         self.lins = nn.ModuleList(
             [
@@ -144,7 +144,7 @@ class SASHead(nn.Module):
         return self.lins[1](h)
 
     def __repr__(self) -> str:
-        return _repr(self, self.lins[0].in_features, self.lins)
+        return _repr(self)
 
 
 HEADS: dict[str, Callable[..., nn.Module]] = {"mean": MeanGNN, "mlp": MLP, "sas": SASHead}
@@ -245,5 +245,5 @@ def _reset(modules: nn.ModuleList) -> None:
         module.reset_parameters()  # type: ignore[operator]
 
 
-def _repr(head: nn.Module, in_channels: object, lins: nn.ModuleList) -> str:
-    return f"{type(head).__name__}({in_channels}, {lins[-1].out_features})"
+def _repr(head: MeanGNN | MLP | SASHead) -> str:
+    return f"{type(head).__name__}({head.in_channels}, {head.out_channels})"

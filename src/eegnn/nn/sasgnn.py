@@ -120,7 +120,7 @@ class SASGNN(GraphModel):
         limit = self.num_layers
         if max_layers is not None:
             limit = min(_check.integer("max_layers", max_layers, at_least=0), limit)
-        steps = [conv.bind(adj, edge_attr) for conv in self.convs]
+        steps: list[SASStep] = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
         if self.solver == "euler":
             for layer in range(limit):
                 step = steps[layer] if len(steps) > 1 else steps[0]
