@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm
 from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
@@ -81,8 +80,9 @@ class EarlyExit(nn.Module):
         step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
             nodes of a graph, or a number, for the ablation.
         hard: straight-through :math:`\tau \in \{0, 1\}` in training (``"sampled"`` only).
-        head_norm: normalise each state (mean 0, variance 1) before the heads look at it. Without,
-            their logits grow with ‖H‖, which never decreases. The paper: no.
+        head_norm: scale each state to root mean square 1 before the heads look at it, so that
+            their logits do not grow with ‖H‖, which never decreases. Steadier with large heads,
+            worse with the small default ones.
         task: what the output means, and so how outputs of several exits mix:
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
@@ -101,7 +101,7 @@ class EarlyExit(nn.Module):
         after_exit: AfterExit = "evolve",
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
         hard: bool = False,
-        head_norm: bool = True,
+        head_norm: bool = False,
         task: Task = "classification",
     ) -> None:
         super().__init__()
@@ -219,8 +219,8 @@ class EarlyExit(nn.Module):
         units = self._units(h, adj)
         seen_nodes, seen_units = h, units
         if self.head_norm:
-            seen_units = layer_norm(units, units.shape[-1:])
-            seen_nodes = seen_units if self.level == "node" else layer_norm(h, h.shape[-1:])
+            seen_units = _unit_scale(units)
+            seen_nodes = seen_units if self.level == "node" else _unit_scale(h)
         confidence = self._look(self.confidence, seen_nodes, seen_units, adj)
         inverse = self._look(self.temperature, seen_nodes, seen_units, adj)
         delta = confidence[:, 0] - confidence[:, 1]
@@ -302,6 +302,12 @@ class EarlyExit(nn.Module):
 
 def _states(units: Tensor) -> Tensor:
     return units
+
+
+def _unit_scale(h: Tensor) -> Tensor:
+    """Each row divided by its root mean square (a quarter of the time of layer_norm on a CPU)."""
+    mean_square = h.square().mean(dim=-1, keepdim=True)
+    return h * torch.rsqrt(mean_square + 1e-6)
 
 
 def _bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:

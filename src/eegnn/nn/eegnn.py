@@ -30,8 +30,7 @@ class EEGNN(GraphModel):
     multi-label tasks, the mean for regression. Otherwise it is the prediction at the exit.
 
     The defaults are those that train on every seed. The paper to the letter is
-    ``objective="sampled", head_layers=2, storage="paper", head_norm=False, continue_bias=0,
-    head_scale=1``.
+    ``objective="sampled", head_layers=2, storage="paper", continue_bias=0, head_scale=1``.
 
     Args:
         in_channels: number of node features; 0 for none.
@@ -74,7 +73,7 @@ class EEGNN(GraphModel):
         temperature: HeadName | Literal["linear"] = "linear",
         head_layers: int = 1,
         head_channels: int = 32,
-        head_norm: bool = True,
+        head_norm: bool = False,
         continue_bias: float = 3.0,
         head_scale: float = 0.1,
         nu0: float = 0.1,

@@ -54,12 +54,18 @@ class MeanGNN(nn.Module):
         for k, lin in enumerate(self.lins):
             assert isinstance(lin, nn.Linear)
             own, mean = lin.weight.chunk(2, dim=1)
-            # Averaging and the linear map commute: propagate whichever side is narrower.
+            # Averaging and the linear map commute: propagate the narrower side. Then one product
+            # makes both halves, since products with two columns are slower than with four.
             if lin.out_features < h.size(1):
-                around = adj.propagate(h @ mean.T, "mean")
+                both = nn.functional.linear(h, torch.cat([own, mean]))
+                centre, around = both.tensor_split(2, dim=1)
+                around = adj.propagate(around, "mean")
             else:
-                around = adj.propagate(h, "mean") @ mean.T
-            h = nn.functional.linear(h, own, lin.bias) + around
+                centre = nn.functional.linear(h, own)
+                around = nn.functional.linear(adj.propagate(h, "mean"), mean)
+            h = centre + around
+            if lin.bias is not None:
+                h = h + lin.bias
             if k < len(self.lins) - 1:
                 h = h.relu()
         return h

@@ -1,0 +1,5 @@
+"""``python -m eegnn``."""
+
+from eegnn.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""Minesweeper boards by the rules of the public data set (Platonov et al., 2023)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from eegnn import _check
+
+HIGHEST_NUMBER = 5  # the public data set merges counts of five and more
+
+
+def minesweeper(size: int = 100, seed: int = 0) -> Data:
+    """Generate a board: find the mines from the numbers on uncovered cells.
+
+    A ``size × size`` grid, each cell joined to its eight neighbours; exactly 20 % of the cells
+    are mines. A cell shows its number of neighbouring mines, one-hot in columns 1 … 6 (0, 1, 2, 3,
+    4, at least 5); for half of the cells the number is hidden, and column 0 says so. The label is
+    1 for a mine. Half of the cells are for training, a quarter each for validation and test.
+
+    Args:
+        size: cells on a side.
+        seed: the same seed gives the same board.
+
+    Returns:
+        PyG ``Data`` with ``x [n, 7]``, ``edge_index``, ``y``, the three masks, and ``pos [n, 2]``
+        (row and column).
+    """
+    n = _check.integer("size", size, at_least=2) ** 2
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = _grid(size)
+    y = torch.zeros(n, dtype=torch.int64)
+    y[torch.randperm(n, generator=generator)[: n // 5]] = 1
+
+    number = torch.zeros(n, dtype=torch.int64).index_add(0, edge_index[0], y[edge_index[1]])
+    column = 1 + number.clamp(max=HIGHEST_NUMBER)
+    column[torch.randperm(n, generator=generator)[: n // 2]] = 0
+    x = torch.nn.functional.one_hot(column, num_classes=HIGHEST_NUMBER + 2).float()
+
+    part = torch.randperm(n, generator=generator)
+    masks = torch.zeros(3, n, dtype=torch.bool)
+    for mask, index in zip(masks, part.tensor_split([n // 2, n * 3 // 4]), strict=True):
+        mask[index] = True
+    cell = torch.arange(n)
+    return Data(
+        x=x,
+        edge_index=edge_index,
+        y=y,
+        train_mask=masks[0],
+        val_mask=masks[1],
+        test_mask=masks[2],
+        pos=torch.stack([cell // size, cell % size], dim=1),
+    )
+
+
+def _grid(size: int) -> Tensor:
+    """Both directions of the edges between cells that touch by a side or a corner."""
+    cell = torch.arange(size * size).view(size, size)
+    pairs = [
+        (cell[:, :-1], cell[:, 1:]),
+        (cell[:-1], cell[1:]),
+        (cell[:-1, :-1], cell[1:, 1:]),
+        (cell[:-1, 1:], cell[1:, :-1]),
+    ]
+    one_way = torch.cat([torch.stack([a.flatten(), b.flatten()]) for a, b in pairs], dim=1)
+    return torch.cat([one_way, one_way.flip(0)], dim=1)

@@ -1,0 +1,1 @@
+"""One module per table or figure, and the demo."""

@@ -1,0 +1,41 @@
+"""A board coloured by exit layer, beside the true mines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from eegnn.nn.exits import Exits
+
+
+def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
+    """Write a picture of three boards: true mines, predicted probability, exit layer.
+
+    Args:
+        data: a board from :func:`eegnn.data.minesweeper.minesweeper`.
+        score: ``[n]``, the probability of a mine.
+        exits: who left when.
+        path: where to write; the ending chooses the format.
+    """
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    size = int(data.pos.max()) + 1
+    panels = [
+        ("Mines", data.y.float(), "Greys", (0, 1), None),
+        ("Predicted probability of a mine", score, "Greys", (0, 1), "probability"),
+        ("Exit layer", exits.layer.float(), "viridis", (0, exits.num_layers), "steps taken"),
+    ]
+    figure, axes = plt.subplots(1, 3, figsize=(16, 5), layout="constrained")
+    for axis, (title, value, colours, (low, high), label) in zip(axes, panels, strict=True):
+        image = axis.imshow(value.view(size, size), cmap=colours, vmin=low, vmax=high)
+        axis.set(title=title, xticks=[], yticks=[])
+        if label:
+            figure.colorbar(image, ax=axis, label=label, shrink=0.85)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
