@@ -48,6 +48,7 @@ def demo(
         raise typer.BadParameter(
             f"must end in .png, .pdf or .svg, got {str(out)!r}", param_hint="--out"
         )
+    out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the training
     from eegnn.experiments.demo import run_demo
     from eegnn.report.board import draw_board
     from eegnn.report.terminal import exit_histogram

@@ -31,8 +31,6 @@ class Adjacency:
     forward passes, by any number of models.
 
     Attributes:
-        num_nodes: number of nodes :math:`n`.
-        num_edges: number of directed edges, twice the number of undirected ones.
         rowptr, col: the CSR structure, shapes ``[n + 1]`` and ``[num_edges]``.
         degree: ``int64 [n]``. Of the whole graph, also in a selection: see :meth:`select`.
         batch: ``int64 [n]``, the graph of each node, or ``None`` for a single graph.
@@ -117,7 +115,7 @@ class Adjacency:
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes."""
+        """Number of nodes :math:`n`."""
         return self.rowptr.numel() - 1
 
     @property

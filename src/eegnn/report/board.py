@@ -32,10 +32,9 @@ def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
     ]
     figure, axes = plt.subplots(1, 3, figsize=(16, 5), layout="constrained")
     for axis, (title, value, colours, (low, high), label) in zip(axes, panels, strict=True):
-        image = axis.imshow(value.view(size, size), cmap=colours, vmin=low, vmax=high)
+        image = axis.imshow(value.view(size, size).numpy(), cmap=colours, vmin=low, vmax=high)
         axis.set(title=title, xticks=[], yticks=[])
         if label:
             figure.colorbar(image, ax=axis, label=label, shrink=0.85)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -1,0 +1,15 @@
+"""How Sphinx builds the documentation."""
+
+import eegnn
+
+project = "EEGNN"
+copyright = "The EEGNN authors"
+version = release = eegnn.__version__
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_parser"]
+myst_enable_extensions = ["dollarmath"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "EEGNN"
+autodoc_typehints = "none"  # the signatures carry them
+autodoc_member_order = "bysource"
+napoleon_custom_sections = [("Shapes", "params_style")]
