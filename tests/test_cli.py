@@ -5,36 +5,46 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from typer.testing import CliRunner
+
+from eegnn.bench import training
+from eegnn.cli import app
 
 
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "120"}
-    return subprocess.run(
-        [sys.executable, "-m", "eegnn", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment,
-    )
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "eegnn", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-def test_help_names_the_commands() -> None:
-    done = run("--help")
-    assert done.returncode == 0
-    assert "demo" in done.stdout
-    assert "bench" in done.stdout
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["bench", "--help"], ["demo", "--help"]])
+def test_help_teaches(arguments: list[str]) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    assert "Usage" in done.stdout
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import sys, eegnn.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_demo_prints_results_and_leaves_the_picture(tmp_path: Path) -> None:
-    done = run("demo", "--size", "12", "--epochs", "2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["demo", "--size", "12", "--epochs", "2"])
+    assert done.exit_code == 0, done.output
     assert "test ROC AUC" in done.stdout
     assert "time without" in done.stdout
     assert (tmp_path / "eegnn-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
-    picture = tmp_path / "board.svg"
+    picture = tmp_path / "new" / "board.svg"
     done = run("demo", "--size", "12", "--epochs", "2", "--json", "--out", str(picture))
     assert done.returncode == 0, done.stderr
     fields = json.loads(done.stdout)
@@ -44,6 +54,17 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
     assert fields["picture"] == str(picture)
     assert "test ROC AUC" in done.stderr
     assert picture.exists()
+
+
+def test_bench_training_reports_ratios(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = torch.stack([torch.arange(9), (torch.arange(9) + 1) % 9])
+    edge_index = torch.cat([ring, ring.flip(0)], dim=1)
+    monkeypatch.setattr(training, "graphs", lambda: {"ring": (9, edge_index)})
+    done = CliRunner().invoke(app, ["bench", "training", "--passes", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["edges"] == 18
+    assert row["ratio"] == row["scatter"] / row["ours"]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +79,8 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
 def test_wrong_usage_is_exit_code_2_and_says_what(
     arguments: list[str], said: str, tmp_path: Path
 ) -> None:
-    done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
 

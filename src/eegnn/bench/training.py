@@ -41,14 +41,18 @@ class Row:
         return {**asdict(self), "ratio": self.ratio}
 
 
-def compare(threads: int = 1, passes: int = 5) -> list[Row]:
-    """Measure both ways on both graphs, alternating, and take medians."""
-    graphs = {
-        "size of Tolokers": (11758, skewed_graph(11758, 519_000)),
-        "100 × 100 grid": (10000, minesweeper().edge_index),
+def graphs() -> dict[str, tuple[int, Tensor]]:
+    """Name, number of nodes and edges of the graphs to measure on."""
+    return {
+        "size of Tolokers": (11_758, skewed_graph(11_758, 519_000)),
+        "100 × 100 grid": (10_000, minesweeper().edge_index),
     }
+
+
+def compare(threads: int = 1, passes: int = 5) -> list[Row]:
+    """Measure both ways on each of :func:`graphs`, alternating, and take medians."""
     with _threads(threads):
-        return [_compare(name, n, edges, passes) for name, (n, edges) in graphs.items()]
+        return [_compare(name, n, edges, passes) for name, (n, edges) in graphs().items()]
 
 
 def skewed_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Tensor:
