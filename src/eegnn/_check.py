@@ -29,6 +29,13 @@ def number(name: str, value: Any, low: float, high: float = math.inf) -> float:
     return float(value)
 
 
+def boolean(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return ``value`` if it is one of ``choices``."""
     if value not in choices:
@@ -50,7 +57,8 @@ def features(name: str, value: Any, rows: int | None, channels: int, dtype: torc
         raise ValueError(f"{name} must have shape {wanted}, got {list(value.shape)}")
     if not value.dtype.is_floating_point:
         raise TypeError(f"{name} must be floating point, got {value.dtype}: use {name}.float()")
-    if value.dtype != dtype and not torch.is_autocast_enabled(value.device.type):
+    autocast = torch.is_autocast_enabled(value.device.type) and value.dtype != torch.float64
+    if value.dtype != dtype and not autocast:
         raise TypeError(
             f"{name} has dtype {value.dtype}, but the model's weights are {dtype}: "
             f"convert one of them with .to()"

@@ -20,7 +20,8 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
     shape = (rowptr.numel() - 1, x.size(0))
     if value.numel() == 0 or x.size(1) == 0:  # MKL refuses empty operands
         return x.new_zeros(shape[0], x.size(1))
-    return torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False) @ x
+    with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
+        return torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False) @ x
 
 
 def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:

@@ -294,18 +294,19 @@ def _check_edge_index(edge_index: Tensor) -> Tensor:
 def _infer_num_nodes(edge_index: Tensor, batch: Tensor | None) -> int:
     if isinstance(batch, Tensor) and batch.dim() == 1:
         return batch.numel()
-    return int(edge_index.max()) + 1 if edge_index.numel() else 0
+    return max(int(edge_index.max()) + 1, 0) if edge_index.numel() else 0
 
 
 def _check_range(edge_index: Tensor, num_nodes: int) -> None:
     if edge_index.numel() == 0:
         return
     low, high = (int(v) for v in torch.aminmax(edge_index))
-    if low < 0 or high >= num_nodes:
-        bad = low if low < 0 else high
+    if low < 0:
+        raise ValueError(f"edge_index holds {low}; indices of nodes start at 0")
+    if high >= num_nodes:
         raise ValueError(
-            f"edge_index holds the node {bad}, but with num_nodes={num_nodes} "
-            f"indices must be 0 … {num_nodes - 1}"
+            f"edge_index holds the node {high}, but with num_nodes={num_nodes} "
+            f"indices must be below {num_nodes}"
         )
 
 
@@ -331,8 +332,9 @@ def _check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
 def _caller_level() -> int:
     """Stack level of the first caller outside the library, so that warnings point there."""
     level, frame = 2, sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("eegnn", "torch")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "eegnn",
+        "torch",
     ):
         level, frame = level + 1, frame.f_back
     return level
@@ -353,10 +355,14 @@ def adjacency_of(edge_index: Tensor, num_nodes: int | None, batch: Tensor | None
     seen: tuple[int, int | None, Adjacency] | None = _SEEN.get(edge_index)
     if seen is not None and seen[:2] == (edge_index._version, num_nodes):
         adj = seen[2]
-        if adj.batch is batch or (
-            isinstance(batch, Tensor) and adj.batch is not None and torch.equal(adj.batch, batch)
-        ):
+        if _same_batch(adj.batch, batch):
             return adj
     adj = Adjacency.from_edge_index(edge_index, num_nodes, batch)
     _SEEN[edge_index] = (edge_index._version, num_nodes, adj)
     return adj
+
+
+def _same_batch(known: Tensor | None, given: Tensor | None) -> bool:
+    if known is None or not isinstance(given, Tensor):
+        return known is given
+    return given.dtype in (torch.int64, torch.int32) and torch.equal(known, given.long())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,11 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
         raise TypeError(f"model must be one of {', '.join(MODELS)}, got {name}")
     tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
     about = {"format": FORMAT, "version": VERSION, "model": name, "config": model.config}
-    metadata = {"format": FORMAT, "sha256": _checksum(tensors)}
+    metadata = {
+        "format": FORMAT,
+        "sha256": _checksum(tensors),
+        "description_sha256": _description_checksum(about),
+    }
     write_atomically(description, (json.dumps(about, indent=2) + "\n").encode())
     write_atomically(weights, to_safetensors(tensors, metadata))
 
@@ -57,36 +61,34 @@ def load(path: str | os.PathLike[str]) -> GraphModel:
                 f"{file} does not exist; a model is two files, {weights.name} "
                 f"and {description.name}"
             )
-    model = _build(description)
-    tensors = _read_tensors(weights)
-    expected = model.state_dict()
-    if missing := sorted(expected.keys() - tensors.keys()):
-        raise ValueError(f"{weights} lacks {missing[0]!r}, which {description.name} calls for")
-    if unknown := sorted(tensors.keys() - expected.keys()):
-        raise ValueError(f"{weights} holds {unknown[0]!r}, unknown to {description.name}")
-    for name, tensor in tensors.items():
-        if tensor.shape != expected[name].shape:
-            raise ValueError(
-                f"{weights} holds {name!r} with shape {list(tensor.shape)}, but "
-                f"{description.name} calls for {list(expected[name].shape)}"
-            )
+    about = _read_description(description)
+    tensors, metadata = _read_tensors(weights)
+    if metadata.get("description_sha256") != _description_checksum(about):
+        raise ValueError(
+            f"{weights.name} and {description} do not belong together: one of them was changed or "
+            f"replaced"
+        )
+    model = _build(about, description)
     model.to(next(iter(tensors.values())).dtype)
-    model.load_state_dict(tensors)
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise ValueError(f"{weights} was written by another version of eegnn: {error}") from error
     return model.eval()
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that after a crash the old or the new content is there, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -97,29 +99,33 @@ def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     return weights, weights.with_suffix(".json")
 
 
-def _build(path: Path) -> GraphModel:
+def _read_description(path: Path) -> dict[str, Any]:
     try:
         about: Any = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} does not describe an EEGNN model")
-    if about.get("version") != VERSION:
+    if type(about.get("version")) is not int or about["version"] != VERSION:
         raise ValueError(
             f"{path} has version {about.get('version')!r}; this eegnn reads version {VERSION}"
         )
-    name, config = about.get("model"), about.get("config")
-    if name not in MODELS or not isinstance(config, dict):
+    name = about.get("model")
+    if not isinstance(name, str) or name not in MODELS or not isinstance(about.get("config"), dict):
         raise ValueError(
             f"{path} is damaged: it names the model {name!r}, known are {', '.join(MODELS)}"
         )
+    return about
+
+
+def _build(about: dict[str, Any], path: Path) -> GraphModel:
     try:
-        return MODELS[name](**config)
+        return MODELS[about["model"]](**about["config"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def _read_tensors(path: Path) -> dict[str, Tensor]:
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -130,7 +136,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         raise ValueError(f"{path} does not hold the weights of an EEGNN model")
     if metadata.get("sha256") != _checksum(tensors):
         raise ValueError(f"{path} is damaged: its weights do not match their checksum")
-    return tensors
+    return tensors, metadata
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:
@@ -140,3 +146,7 @@ def _checksum(tensors: dict[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         digest.update(tensor.view(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _description_checksum(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

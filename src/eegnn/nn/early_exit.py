@@ -18,7 +18,7 @@ from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities
 from eegnn.nn.pooling import POOLS, spread
 from eegnn.nn.sas import SASStep
-from eegnn.nn.steps import ConvStep
+from eegnn.nn.steps import ConvStep, FunctionStep
 
 Level = Literal["node", "graph"]
 Objective = Literal["expected", "sampled"]
@@ -76,7 +76,9 @@ class EarlyExit(nn.Module):
         objective: ``"expected"`` or ``"sampled"``.
         after_exit: a node that left goes on evolving for the sake of its neighbours
             (``"evolve"``, Algorithm 1 to the letter), or keeps the state it left with
-            (``"freeze"``, which saves work). A graph that left is done with either way.
+            (``"freeze"``, which saves work; in training with ``"expected"``, later exits then
+            count the state at the exit that evaluation would take). A graph that left is done
+            with either way.
         step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
             nodes of a graph, or a number, for the ablation.
         hard: straight-through :math:`\tau \in \{0, 1\}` in training (``"sampled"`` only).
@@ -111,10 +113,11 @@ class EarlyExit(nn.Module):
         self.objective = _check.choice("objective", objective, ("expected", "sampled"))
         self.after_exit = _check.choice("after_exit", after_exit, ("evolve", "freeze"))
         self.step_size = _check_step_size(step_size, level)
+        _check.boolean("hard", hard)
         if hard and objective != "sampled":
             raise ValueError("hard=True needs objective='sampled': nothing else is drawn")
         self.hard = hard
-        self.head_norm = head_norm
+        self.head_norm = _check.boolean("head_norm", head_norm)
         self.task = _check.choice("task", task, tuple(MIXTURES))
         self.step = _as_steps(step, num_layers)
         self.confidence = confidence
@@ -178,7 +181,8 @@ class EarlyExit(nn.Module):
             ledger.decide(layer, ledger.survive(decision.score) <= math.log(0.5))
             h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
         outputs.append(readout(self._units(h, adj)))
-        log_weight = exit_log_probabilities(torch.stack(scores))
+        stacked = torch.stack(scores) if scores else h.new_zeros(0, ledger.layer.numel())
+        log_weight = exit_log_probabilities(stacked)
         out = MIXTURES[self.task](log_weight, torch.stack(outputs))
         survival = 1 - log_weight.exp().cumsum(0)[:-1]  # [L, U]: the probability of taking step l
         return out, ledger.exits(self.num_layers, survival)
@@ -223,6 +227,8 @@ class EarlyExit(nn.Module):
             seen_nodes = seen_units if self.level == "node" else _unit_scale(h)
         confidence = self._look(self.confidence, seen_nodes, seen_units, adj)
         inverse = self._look(self.temperature, seen_nodes, seen_units, adj)
+        # In the precision of the states, also under autocast: a product of many τ needs it.
+        confidence, inverse = confidence.to(h.dtype), inverse.to(h.dtype)
         delta = confidence[:, 0] - confidence[:, 1]
         drawn = delta + logistic_noise(delta) if noisy else delta
         tau = continue_score(drawn, inverse, self.hard and self.training)
@@ -250,7 +256,11 @@ class EarlyExit(nn.Module):
             tau = spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
         elif self.step_size != "adaptive":
             tau = torch.full_like(tau, float(self.step_size))
-        if self.level == "graph" or self.after_exit == "freeze":
+        # A graph that left is done with. In training with "expected" it may yet leave later, and
+        # its later states must be those of a graph that went on: nobody else sees them.
+        mixing = self.training and self.objective == "expected"
+        still = not mixing if self.level == "graph" else self.after_exit == "freeze"
+        if still:
             tau = tau.masked_fill(ledger.left, 0.0)
         ledger.advance(tau)
         return tau
@@ -268,8 +278,8 @@ class EarlyExit(nn.Module):
             and not torch.is_grad_enabled()
         ):
             rows = tau.nonzero().view(-1)  # only these move, so only these are computed
-            return h.index_add(0, rows, tau[rows].unsqueeze(-1) * step(h, adj, rows))
-        return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj))
+            return h.index_add(0, rows, tau[rows].unsqueeze(-1) * step(h, adj, rows).to(h.dtype))
+        return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
 
     def _steps(self) -> Iterable[Any]:
         return self.step if isinstance(self.step, nn.ModuleList) else (self.step,)
@@ -331,7 +341,7 @@ def _as_step(step: Any) -> Any:
         return ConvStep(step)
     if not callable(step):
         raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
-    return step
+    return step if isinstance(step, nn.Module) else FunctionStep(step)
 
 
 def _check_step_size(step_size: float | str, level: Level) -> float | str:

@@ -12,7 +12,7 @@ from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective, Task
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel
-from eegnn.nn.sas import EdgeTerm, NormLayer, SASConv
+from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
 
 HeadName = Literal["mean", "mlp", "sas"]
@@ -103,6 +103,11 @@ class EEGNN(GraphModel):
             decoder_bias,
         )
         self.config = config
+        _check.integer("head_layers", head_layers, at_least=1)
+        _check.integer("head_channels", head_channels, at_least=1)
+        _check.number("head_scale", head_scale, 0)
+        _check.number("conv_dropout", conv_dropout, 0, 1)
+        _check.choice("conv_norm", conv_norm, (None, *NORMS))
         conv = SASConv(
             hidden_channels,
             edge_dim,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,11 +43,12 @@ class Exits:
     def summary(self) -> dict[str, Any]:
         """Return minimum, median, mean and maximum of ``layer``, and the histogram."""
         if self.layer.numel() == 0:
-            return {"min": None, "median": None, "mean": None, "max": None, "histogram": []}
-        layer = self.layer.double()
+            nothing = dict.fromkeys(("min", "median", "mean", "max"))
+            return {**nothing, "histogram": self.histogram.tolist()}
+        layer = self.layer.cpu().numpy()
         return {
             "min": int(layer.min()),
-            "median": float(layer.quantile(0.5)),
+            "median": float(np.median(layer)),
             "mean": float(layer.mean()),
             "max": int(layer.max()),
             "histogram": self.histogram.tolist(),

@@ -126,8 +126,9 @@ class SASHead(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        _widths(in_channels, hidden_channels, out_channels, num_layers)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
+        self.num_layers = num_layers
         self.lins = nn.ModuleList(
             [
                 nn.Linear(in_channels, hidden_channels, bias),

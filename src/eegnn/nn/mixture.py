@@ -22,9 +22,9 @@ def exit_log_probabilities(score: Tensor) -> Tensor:
     Returns:
         ``[L + 1, U]``; the exponentials sum to one over the first dimension.
     """
-    stay = logsigmoid(score).cumsum(dim=0)
-    before = torch.cat([torch.zeros_like(stay[:1]), stay])
-    leave = torch.cat([logsigmoid(-score), torch.zeros_like(stay[:1])])
+    zero = score.new_zeros(1, score.size(1))
+    before = torch.cat([zero, logsigmoid(score).cumsum(dim=0)])
+    leave = torch.cat([logsigmoid(-score), zero])
     return before + leave
 
 

@@ -50,6 +50,7 @@ class GraphModel(nn.Module):
         self.task = _check.choice("task", task, tuple(MIXTURES))
         self.edge_dim = edge_dim
         _check.integer("decoder_layers", decoder_layers, at_least=1)
+        _check.boolean("decoder_bias", decoder_bias)
         self.encoder = Encoder(in_channels, hidden_channels, dropout)
         self.decoder = Decoder(
             hidden_channels, out_channels, decoder_layers, dropout, bias=decoder_bias
@@ -105,7 +106,7 @@ class GraphModel(nn.Module):
             ``[n, out_channels]``, or ``[graphs, out_channels]`` with ``level="graph"``.
         """
         x, adj = self._enter(x, edge_index, edge_attr, batch)
-        out, exits = self.evolve(self.encoder(x), adj, edge_attr)
+        out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out
 
     def predict(
@@ -134,7 +135,7 @@ class GraphModel(nn.Module):
             with torch.no_grad():
                 x, adj = self._enter(x, edge_index, edge_attr, batch)
                 return self.evolve(
-                    self.encoder(x),
+                    self._encode(x),
                     adj,
                     edge_attr,
                     max_layers=max_layers,
@@ -143,6 +144,10 @@ class GraphModel(nn.Module):
                 )
         finally:
             self.train(training)
+
+    def _encode(self, x: Tensor) -> Tensor:
+        # Under autocast the products are in low precision; the states, which are sums, are not.
+        return self.encoder(x).to(self.encoder.bias.dtype)
 
     def _enter(
         self,

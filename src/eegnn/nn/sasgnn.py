@@ -13,7 +13,7 @@ from eegnn.nn.early_exit import Level, Task
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.sas import EdgeTerm, NormLayer, SASConv, SASStep
+from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.weights import Storage
 
 #: Solvers of torchdiffeq with a fixed step; the others choose their own.
@@ -88,8 +88,13 @@ class SASGNN(GraphModel):
             decoder_bias,
         )
         self.config = config
+        _check.boolean("shared", shared)
+        _check.number("conv_dropout", conv_dropout, 0, 1)
+        _check.choice("conv_norm", conv_norm, (None, *NORMS))
         self.step_size = _check.number("step_size", step_size, 0)
         self.solver = _check.choice("solver", solver, SOLVERS)
+        if step_size == 0:
+            raise ValueError("step_size must be above 0, or nothing ever changes")
         if solver != "euler" and not shared:
             raise ValueError(f"solver={solver!r} needs shared=True: an ODE has one right-hand side")
         self.convs = Convs(
@@ -124,7 +129,7 @@ class SASGNN(GraphModel):
         if self.solver == "euler":
             for layer in range(limit):
                 step = steps[layer] if len(steps) > 1 else steps[0]
-                h = torch.add(h, step(h, adj), alpha=self.step_size)
+                h = torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
         elif limit:
             h = self._integrate(steps[0], h, adj, limit * self.step_size)
         units = h if self.level == "node" else POOLS[self.pool](h, adj)

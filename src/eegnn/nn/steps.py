@@ -1,6 +1,8 @@
-"""Any PyG convolution as the step of the exit loop."""
+"""PyG convolutions and plain functions as steps of the exit loop."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from torch import Tensor, nn
 
@@ -32,3 +34,23 @@ class ConvStep(nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.conv!r}, activation={self.activation!r})"
+
+
+class FunctionStep(nn.Module):
+    """Make a plain function ``(h, adj) → Δh`` a step.
+
+    Args:
+        function: the function.
+    """
+
+    def __init__(self, function: Callable[[Tensor, Adjacency], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return ΔH, the shape of ``h``."""
+        return self.function(h, adj)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"{type(self).__name__}({name})"
