@@ -159,12 +159,10 @@ class EarlyExit(nn.Module):
         log_stay_limit = self._log_stay_limit(exit_threshold)
         readout = readout or _states
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        if sample and self.objective != "sampled":
+            raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
         if self.training and self.objective == "expected":
             return self._mixture(h, adj, steps, readout, limit)
-        if sample and self.objective == "expected":
-            raise ValueError(
-                "sample=True needs objective='sampled': the expected one draws nothing"
-            )
         noisy = self.training if sample is None else sample
         return self._walk(h, adj, steps, readout, limit, log_stay_limit, noisy)
 
@@ -173,19 +171,19 @@ class EarlyExit(nn.Module):
     ) -> tuple[Tensor, Exits]:
         """Training with ``objective="expected"``: the exact mixture over all exits."""
         ledger = Ledger(self._num_units(h, adj), limit, h)
-        outputs, scores = [], []
+        outputs, scores, survival = [], [], []
         for layer in range(limit):
             decision = self._decide(h, adj, noisy=False)
             outputs.append(readout(decision.units))
             scores.append(decision.score)
-            ledger.decide(layer, ledger.survive(decision.score) <= math.log(0.5))
+            log_stay = ledger.survive(decision.score)
+            survival.append(log_stay.exp())
+            ledger.decide(layer, log_stay <= math.log(0.5))
             h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
         outputs.append(readout(self._units(h, adj)))
-        stacked = torch.stack(scores) if scores else h.new_zeros(0, ledger.layer.numel())
-        log_weight = exit_log_probabilities(stacked)
+        log_weight = exit_log_probabilities(_stack(scores, ledger))
         out = MIXTURES[self.task](log_weight, torch.stack(outputs))
-        survival = 1 - log_weight.exp().cumsum(0)[:-1]  # [L, U]: the probability of taking step l
-        return out, ledger.exits(self.num_layers, survival)
+        return out, ledger.exits(self.num_layers, _stack(survival, ledger))
 
     def _walk(
         self,
@@ -216,7 +214,7 @@ class EarlyExit(nn.Module):
                 ledger.drop(keep)
             h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
         state = ledger.close(self._units(h, adj))
-        expected = torch.stack(survival) if survival else None
+        expected = _stack(survival, ledger) if self.training else None
         return readout(state), ledger.exits(self.num_layers, expected)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
@@ -312,6 +310,11 @@ class EarlyExit(nn.Module):
 
 def _states(units: Tensor) -> Tensor:
     return units
+
+
+def _stack(rows: list[Tensor], ledger: Ledger) -> Tensor:
+    """``[steps, U]``, also when no step was taken."""
+    return torch.stack(rows) if rows else ledger.time.new_zeros(0, ledger.time.numel())
 
 
 def _unit_scale(h: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ class Ledger:
         self.layer = torch.full((num_units,), limit, device=like.device)
         self._num_units = num_units
         self._log_stay = like.new_zeros(num_units)
-        self._time = like.new_zeros(num_units)
+        self.time = like.new_zeros(num_units)
         self._tau: list[Tensor] = []
         self._state: Tensor | None = None
         self._dropped: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
@@ -56,7 +56,7 @@ class Ledger:
     def advance(self, tau: Tensor) -> None:
         """Note the step sizes of a step about to be taken."""
         tau = tau.detach()
-        self._time = self._time + tau.masked_fill(self.left, 0.0)
+        self.time = self.time + tau.masked_fill(self.left, 0.0)
         if tau.numel() < self._num_units:
             tau = tau.new_zeros(self._num_units).index_copy(0, self.units, tau)
         self._tau.append(tau)
@@ -70,9 +70,9 @@ class Ledger:
         assert self._state is not None
         gone = ~keep
         self._dropped.append(
-            (self.units[gone], self.layer[gone], self._time[gone], self._state[gone])
+            (self.units[gone], self.layer[gone], self.time[gone], self._state[gone])
         )
-        self.units, self.layer, self._time = self.units[keep], self.layer[keep], self._time[keep]
+        self.units, self.layer, self.time = self.units[keep], self.layer[keep], self.time[keep]
         self.left, self._log_stay = self.left[keep], self._log_stay[keep]
         self._state = self._state[keep]
 
@@ -84,11 +84,11 @@ class Ledger:
         if not self._dropped:
             return state
         units, layers, times, states = zip(
-            *self._dropped, (self.units, self.layer, self._time, state), strict=True
+            *self._dropped, (self.units, self.layer, self.time, state), strict=True
         )
         order = torch.cat(units).argsort()
         self.units = torch.arange(self._num_units, device=order.device)
-        self.layer, self._time = torch.cat(layers)[order], torch.cat(times)[order]
+        self.layer, self.time = torch.cat(layers)[order], torch.cat(times)[order]
         return torch.cat(states)[order]
 
     def exits(self, num_layers: int, survival: Tensor | None = None) -> Exits:
@@ -99,11 +99,11 @@ class Ledger:
             survival: ``[steps, U]``, the probability of taking each step; then ``cost`` is the
                 expected share, with gradient, instead of the share that was used.
         """
-        steps = self.layer.to(self._time.dtype) if survival is None else survival.sum(0)
-        tau = torch.stack(self._tau) if self._tau else self._time.new_zeros(0, self._num_units)
+        steps = self.layer.to(self.time.dtype) if survival is None else survival.sum(0)
+        tau = torch.stack(self._tau) if self._tau else self.time.new_zeros(0, self._num_units)
         return Exits(
             layer=self.layer,
-            time=self._time,
+            time=self.time,
             tau=tau,
             cost=steps.sum() / max(self._num_units * num_layers, 1),
             num_layers=num_layers,
