@@ -1,0 +1,80 @@
+"""Problem: what a model is trained on, whatever it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from eegnn.nn.early_exit import Level, Task
+
+Metric = Literal["roc_auc", "accuracy", "ap", "mae", "f1"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Graphs, labels and a split.
+
+    Attributes:
+        name: for people.
+        graphs: PyG ``Data`` with ``x [n, in_channels]``, ``edge_index``, ``y`` and perhaps
+            ``edge_attr``. A single one unless ``inductive``.
+        level: what is predicted, a label for each node or for each graph.
+        task: what the labels are: ``y`` is ``int64 [U]`` for ``"classification"``, ``float
+            [U, out_channels]`` for ``"multilabel"`` and ``"regression"``.
+        metric: what is reported.
+        out_channels: number of classes, labels or targets.
+        train, val, test: ``int64``, indices of nodes of the one graph, or, if ``inductive``, of
+            graphs.
+        inductive: whether parts of the split are different graphs.
+        scale: a reported error is multiplied by it (targets are divided by it for training).
+        notes: where splits and features come from, for the record.
+    """
+
+    name: str
+    graphs: Sequence[Data]
+    level: Level
+    task: Task
+    metric: Metric
+    out_channels: int
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    inductive: bool
+    scale: float = 1.0
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.inductive and len(self.graphs) != 1:
+            raise ValueError(f"{self.name}: a transductive problem has one graph, not many")
+        if self.level == "graph" and not self.inductive:
+            raise ValueError(f"{self.name}: to predict graphs, several are needed")
+        units = len(self.graphs) if self.inductive else int(self.graphs[0].num_nodes or 0)
+        for part in ("train", "val", "test"):
+            index: Tensor = getattr(self, part)
+            if index.dtype != torch.int64 or index.dim() != 1:
+                raise TypeError(f"{self.name}: {part} must be int64 indices, got {index.dtype}")
+            if index.numel() == 0:
+                raise ValueError(f"{self.name}: the {part} part of the split is empty")
+            if int(index.min()) < 0 or int(index.max()) >= units:
+                raise ValueError(f"{self.name}: {part} must hold indices below {units}")
+
+    @property
+    def in_channels(self) -> int:
+        """Number of node features."""
+        x = self.graphs[0].x
+        return 0 if x is None else int(x.size(1))
+
+    @property
+    def edge_dim(self) -> int | None:
+        """Number of edge features, or ``None``."""
+        edge_attr = self.graphs[0].edge_attr
+        return None if edge_attr is None else int(edge_attr.size(1))
+
+    def __repr__(self) -> str:
+        sizes = "/".join(str(len(part)) for part in (self.train, self.val, self.test))
+        return f"Problem({self.name}, {self.level}, {self.task}, {self.metric}, {sizes})"
