@@ -38,7 +38,7 @@ clean: ## remove what was built
 	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "EEGNN needs Python 3.10 or newer")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EEGNN needs Python 3.11 or newer")'
 	@echo "making $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
 

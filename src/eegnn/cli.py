@@ -33,7 +33,7 @@ def demo(
     size: Annotated[
         int, typer.Option(min=10, max=1000, help="Cells on a side of the board.")
     ] = 100,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the board.")] = 200,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the board.")] = 150,
     seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(help="Where to write the picture (.png, .pdf, .svg).")

@@ -17,8 +17,9 @@ from torch import Tensor
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.model import GraphModel
 from eegnn.nn.sasgnn import SASGNN
+from eegnn.zoo.gcn import GCN
 
-MODELS: dict[str, type[GraphModel]] = {"EEGNN": EEGNN, "SASGNN": SASGNN}
+MODELS: dict[str, type[GraphModel]] = {"EEGNN": EEGNN, "SASGNN": SASGNN, "GCN": GCN}
 FORMAT = "eegnn-model"
 VERSION = 1
 
@@ -29,7 +30,7 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
     Each file is written whole or not at all.
 
     Args:
-        model: an :class:`~eegnn.EEGNN` or :class:`~eegnn.SASGNN`.
+        model: a model of this library, such as :class:`~eegnn.EEGNN`.
         path: a file name ending in ``.safetensors``.
     """
     weights, description = _paths(path)
@@ -77,15 +78,23 @@ def load(path: str | os.PathLike[str]) -> GraphModel:
     return model.eval()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash the old or the new content is there, never a part."""
+def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
+    """Write a file so that after a crash the old or the new content is there, never a part.
+
+    Args:
+        path: the file.
+        content: all of it.
+        durable: wait until it is on the disk. Without, a power cut may lose the newest version,
+            but a killed process does not.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

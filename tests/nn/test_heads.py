@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from eegnn import Adjacency
 from eegnn.nn.heads import HEADS, MLP, Confidence, MeanGNN, SASHead, Temperature
+from tests.nn.model_examples import count
 
 NEIGHBOURS = {0: [1, 2], 1: [0], 2: [0, 3], 3: [2], 4: []}
 Array = npt.NDArray[np.float64]
@@ -25,10 +26,6 @@ def adj() -> Adjacency:
 
 def states(channels: int) -> Tensor:
     return torch.randn(5, channels, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-
-
-def count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
 
 
 def mean_gnn_by_loops(head: MeanGNN, h: Tensor) -> Array:

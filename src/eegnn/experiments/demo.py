@@ -19,7 +19,7 @@ from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exits import Exits
 
 #: A small wish to leave early. With 0 the model is as good, but hardly anyone leaves.
-COST_WEIGHT = 0.02
+COST_WEIGHT = 0.01
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,25 @@ class Exits:
     cost: Tensor
     num_layers: int
 
+    @classmethod
+    def all_at(cls, layer: int, num_layers: int, units: Tensor, step_size: float = 1.0) -> Exits:
+        """Everyone leaves at the same layer, as from a model of fixed depth.
+
+        Args:
+            layer: steps taken.
+            num_layers: the budget.
+            units: states ``[U, m']``, for their number, dtype and device.
+            step_size: of each step.
+        """
+        tau = units.new_full((layer, units.size(0)), step_size)
+        return cls(
+            layer=torch.full(units.shape[:1], layer, device=units.device),
+            time=tau.sum(dim=0),
+            tau=tau,
+            cost=units.new_tensor(layer / num_layers),
+            num_layers=num_layers,
+        )
+
     @property
     def histogram(self) -> Tensor:
         """``int64 [num_layers + 1]``, how many units left at each layer."""

@@ -145,6 +145,16 @@ class GraphModel(nn.Module):
         finally:
             self.train(training)
 
+    def fixed_depth(
+        self, max_layers: int | None, exit_threshold: float | None, sample: bool | None
+    ) -> int:
+        """Return the number of layers to run, for a model without exits."""
+        if exit_threshold is not None or sample:
+            raise ValueError("exit_threshold and sample need a model with exits, such as EEGNN")
+        if max_layers is None:
+            return self.num_layers
+        return min(_check.integer("max_layers", max_layers, at_least=0), self.num_layers)
+
     def _encode(self, x: Tensor) -> Tensor:
         # Under autocast the products are in low precision; the states, which are sums, are not.
         return self.encoder(x).to(self.encoder.bias.dtype)

@@ -120,11 +120,7 @@ class SASGNN(GraphModel):
         sample: bool | None = None,
     ) -> tuple[Tensor, Exits]:
         """Take all steps and decode; everyone leaves at the end."""
-        if exit_threshold is not None or sample:
-            raise ValueError("exit_threshold and sample need a model with exits, such as EEGNN")
-        limit = self.num_layers
-        if max_layers is not None:
-            limit = min(_check.integer("max_layers", max_layers, at_least=0), limit)
+        limit = self.fixed_depth(max_layers, exit_threshold, sample)
         steps: list[SASStep] = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
         if self.solver == "euler":
             for layer in range(limit):
@@ -133,7 +129,7 @@ class SASGNN(GraphModel):
         elif limit:
             h = self._integrate(steps[0], h, adj, limit * self.step_size)
         units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), self._exits(units, limit)
+        return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
 
     def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:
         try:
@@ -145,12 +141,6 @@ class SASGNN(GraphModel):
         fixed = {"step_size": self.step_size} if self.solver in _FIXED_STEP else None
         span = h.new_tensor([0.0, time])
         return odeint(lambda t, y: step(y, adj), h, span, method=self.solver, options=fixed)[-1]
-
-    def _exits(self, units: Tensor, steps: int) -> Exits:
-        layer = torch.full(units.shape[:1], steps, device=units.device)
-        tau = units.new_full((steps, units.size(0)), self.step_size)
-        cost = units.new_tensor(steps / self.num_layers)
-        return Exits(layer, tau.sum(0), tau, cost, self.num_layers)
 
 
 class Convs(nn.ModuleList):
