@@ -125,7 +125,7 @@ def test_other_json_is_refused(other: Any, saved: Path) -> None:
         ({"version": 2}, "model.json has version 2; this eegnn reads version 1"),
         ({"version": None}, "model.json has version None"),
         ({"version": "1"}, "model.json has version '1'"),
-        ({"model": "GCN"}, "model.json is damaged: it names the model 'GCN'"),
+        ({"model": "MLP"}, "model.json is damaged: it names the model 'MLP'"),
         ({"model": None}, "model.json is damaged: it names the model None"),
         ({"config": []}, "model.json is damaged"),
         ({"model": []}, "model.json is damaged"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,16 @@ app.add_typer(bench, name="bench")
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object as the last line of standard output.")
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Data folder.  [default: EEGNN_DATA, or a cache folder]", show_default=False),
+]
+RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
+MaxLayers = Annotated[int | None, typer.Option(min=0, help="Nobody takes more steps than this.")]
+ExitThreshold = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Leave once the probability of having left reaches this."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 
@@ -107,6 +118,169 @@ def demo(
         )
 
 
+@app.command()
+def train(
+    dataset: Annotated[
+        str | None,
+        typer.Argument(help="A name from `eegnn datasets`, echo-sssp@0.1, or a file.npz."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="eegnn, sasgnn or gcn.")] = None,
+    split: Annotated[int | None, typer.Option(min=0, help="Which split of the data.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of weights and order.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value, e.g. lr=0.003 or options.dropout=0.2. Repeatable."),
+    ] = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="A recipe, or the config.json of a run.")
+    ] = None,
+    input_file: Annotated[
+        Path | None, typer.Option("--input", help="Your own graph or graphs, as .npz.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run.  [default: runs/…]", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Add the result to this .jsonl file; a run that is in it is not done."),
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model; the test score is that of the best validation epoch.
+
+    A recipe that comes with eegnn for the data set and the model is used where there is one.
+    A run that was stopped, by Ctrl-C or worse, goes on with --resume and ends with the same
+    numbers as one that was not.
+    """
+    if input_file is not None:
+        dataset = str(input_file)
+    if not (dataset or recipe or (resume and out)):
+        raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
+    from eegnn.train.config import parse_overrides
+    from eegnn.train.results import append_result, find_result
+    from eegnn.train.run import RunFolder
+    from eegnn.train.start import configure, default_folder
+    from eegnn.train.start import train as start
+
+    given = {"split": split, "seed": seed, "epochs": epochs}
+    overrides = {k: v for k, v in given.items() if v is not None} | parse_overrides(settings or [])
+    if resume and out and not dataset:
+        config = RunFolder(out).config()
+    else:
+        config = configure(dataset, model, recipe, overrides)
+    folder = out or default_folder(config)
+    console = Console(stderr=as_json)
+    if results is not None and (known := find_result(results, config)) is not None:
+        console.print(f"in {results} already: test {known['metric']} {known['test']:.4f}")
+        return
+    Console(stderr=True).print(
+        f"{config.model} on {config.dataset}, split {config.split} → {folder}"
+    )
+    with _progress() as progress:
+        task = progress.add_task("training", total=config.epochs, loss=0.0, val=0.0, layer=0.0)
+        summary = start(
+            config,
+            folder,
+            resume,
+            data_dir,
+            lambda line: progress.update(
+                task,
+                completed=line["epoch"],
+                loss=line["loss"],
+                val=line["val"],
+                layer=line["exit_mean"],
+            ),
+        )
+    if results is not None:
+        append_result(results, RunFolder(folder), shlex.join(["eegnn", *sys.argv[1:]]))
+    exits = summary["exits"]
+    console.print(
+        f"test {summary['metric']} {summary['test']:.4f}  (validation {summary['val']:.4f}, epoch "
+        f"{summary['best_epoch']} of {summary['epochs']}; exits {exits['min']}/{exits['median']:g}/"
+        f"{exits['max']}; {summary['params']:,} parameters; {summary['seconds']:.0f} s)"
+    )
+    if as_json:
+        _print_json(**summary)
+
+
+@app.command("eval")
+def evaluate(
+    run: RunPath,
+    max_layers: MaxLayers = None,
+    exit_threshold: ExitThreshold = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a run again, perhaps with other knobs."""
+    from eegnn.train.batches import Batches
+    from eegnn.train.evaluate import evaluate as score
+    from eegnn.train.prepare import prepare
+    from eegnn.train.run import RunFolder
+
+    folder = RunFolder(run)
+    config = folder.config()
+    problem = prepare(config, data_dir)
+    knobs = {"max_layers": max_layers, "exit_threshold": exit_threshold}
+    found = score(
+        folder.model(), Batches(problem, config.batch_size), ("train", "val", "test"), **knobs
+    )
+    fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs}
+    fields |= {name: part.score for name, part in found.items()}
+    fields["exits"] = found["test"].exits.summary()
+    fields["cost"] = float(found["test"].exits.cost)
+    Console(stderr=as_json).print(
+        f"{problem.metric}: train {fields['train']:.4f}  validation {fields['val']:.4f}  "
+        f"test {fields['test']:.4f}   {fields['cost']:.0%} of the budget"
+    )
+    if as_json:
+        _print_json(**fields)
+
+
+@app.command()
+def predict(
+    run: RunPath,
+    out: Annotated[Path, typer.Option(help="Where to write the predictions, as .csv.")],
+    input_file: Annotated[
+        Path | None, typer.Option("--input", help="New graphs, as .npz; default: the run's own.")
+    ] = None,
+    max_layers: MaxLayers = None,
+    exit_threshold: ExitThreshold = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write a line for each node or graph: prediction, probability, exit layer and time."""
+    from eegnn.train.predict import predict_to_csv
+
+    count = predict_to_csv(
+        run, out, input_file, data_dir, max_layers=max_layers, exit_threshold=exit_threshold
+    )
+    Console(stderr=True).print(f"{count:,} predictions → {out}")
+
+
+@app.command()
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="One data set, with its statistics.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Recompute statistics against the published ones.")
+    ] = False,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the data sets: what they are, where they come from, whether they are here."""
+    from eegnn.report.datasets import dataset_rows, table_of
+
+    rows = dataset_rows([name] if name else None, data_dir, measure=check or name is not None)
+    console = Console(stderr=as_json)
+    console.print(table_of(rows, console.width))
+    if as_json:
+        _print_json(datasets=rows)
+    differences = [found for row in rows for found in row.get("differences") or []]
+    if check and not all(found["known"] for found in differences):
+        raise typer.Exit(1)
+
+
 @bench.command("training")
 def bench_training(
     threads: Annotated[int, typer.Option(min=1, help="Threads to use.")] = 1,
@@ -151,6 +325,6 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit("eegnn: interrupted")
-    except (ValueError, TypeError, OSError, ImportError) as error:
+        sys.exit("eegnn: interrupted; a training run goes on with --resume")
+    except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
         sys.exit(f"eegnn: {error}")

@@ -39,11 +39,10 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
         raise TypeError(f"model must be one of {', '.join(MODELS)}, got {name}")
     tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
     about = {"format": FORMAT, "version": VERSION, "model": name, "config": model.config}
-    metadata = {
-        "format": FORMAT,
-        "sha256": _checksum(tensors),
-        "description_sha256": _description_checksum(about),
-    }
+    sums = {"weights": _checksum(tensors), "description": _description_checksum(about)}
+    # A single entry: safetensors writes several in random order, and equal models should be equal
+    # files.
+    metadata = {FORMAT: json.dumps(sums)}
     write_atomically(description, (json.dumps(about, indent=2) + "\n").encode())
     write_atomically(weights, to_safetensors(tensors, metadata))
 
@@ -63,8 +62,8 @@ def load(path: str | os.PathLike[str]) -> GraphModel:
                 f"and {description.name}"
             )
     about = _read_description(description)
-    tensors, metadata = _read_tensors(weights)
-    if metadata.get("description_sha256") != _description_checksum(about):
+    tensors, sums = _read_tensors(weights)
+    if sums.get("description") != _description_checksum(about):
         raise ValueError(
             f"{weights.name} and {description} do not belong together: one of them was changed or "
             f"replaced"
@@ -141,11 +140,15 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"{path} is damaged: it is not a safetensors file ({error})") from error
-    if metadata.get("format") != FORMAT:
+    if FORMAT not in metadata:
         raise ValueError(f"{path} does not hold the weights of an EEGNN model")
-    if metadata.get("sha256") != _checksum(tensors):
+    try:
+        sums = json.loads(metadata[FORMAT])
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: its checksums cannot be read") from error
+    if not isinstance(sums, dict) or sums.get("weights") != _checksum(tensors):
         raise ValueError(f"{path} is damaged: its weights do not match their checksum")
-    return tensors, metadata
+    return tensors, sums
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from eegnn.nn.early_exit import Level, Task
 
-Metric = Literal["roc_auc", "accuracy", "ap", "mae", "f1"]
+Metric = Literal["roc_auc", "accuracy", "ap", "mae", "mse", "f1"]
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class EEGNN(GraphModel):
         temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
         head_layers: depth :math:`L_f`.
         head_channels: width :math:`m_f` between the layers of a head.
-        continue_bias, head_scale: the start of :math:`f_c`, see
+        continue_bias, head_scale: the start of the heads, see
             :class:`~eegnn.nn.heads.Confidence`.
         nu0: :math:`\nu_0`, the smallest inverse temperature.
         edge_dim, edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
@@ -126,7 +126,7 @@ class EEGNN(GraphModel):
             Confidence(
                 _head("confidence", confidence, shape, 2, head_layers), continue_bias, head_scale
             ),
-            Temperature(_head("temperature", temperature, shape, 1, head_layers), nu0),
+            Temperature(_head("temperature", temperature, shape, 1, head_layers), nu0, head_scale),
             num_layers,
             level,
             pool=pool,

@@ -191,11 +191,10 @@ class Confidence(nn.Module):
         self.head.reset_parameters()  # type: ignore[operator]
         self._start()
 
-    @torch.no_grad()
     def _start(self) -> None:
-        last: nn.Linear = self.head.lins[-1]  # type: ignore[index, assignment]
-        last.weight.mul_(self.scale)
-        last.bias.copy_(torch.tensor([self.continue_bias / 2, -self.continue_bias / 2]))
+        last = _scale_last(self.head, self.scale)
+        with torch.no_grad():
+            last.bias.copy_(torch.tensor([self.continue_bias / 2, -self.continue_bias / 2]))
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return **C**."""
@@ -209,18 +208,22 @@ class Temperature(nn.Module):
     r"""The inverse temperature :math:`1/\nu = \mathrm{softplus}(g(\mathbf{H})) + \nu_0` (Eq. 21).
 
     Args:
-        head: a module ``(h, adj) → [U, 1]``; the paper's is one linear layer without bias.
+        head: a module ``(h, adj) → [U, 1]``, its last layer in ``head.lins[-1]``; the paper's is
+            one linear layer without bias.
         nu0: :math:`\nu_0 \ge 0`, the smallest inverse temperature.
+        scale: factor on the last layer's initial weights. The paper: 1.
 
     Shapes:
         - **h**: ``[U, channels]``
         - **returns**: ``[U]``
     """
 
-    def __init__(self, head: nn.Module, nu0: float = 0.1) -> None:
+    def __init__(self, head: nn.Module, nu0: float = 0.1, scale: float = 0.1) -> None:
         super().__init__()
         self.head = head
         self.nu0 = _check.number("nu0", nu0, 0)
+        self.scale = _check.number("scale", scale, 0)
+        _scale_last(head, scale)
 
     @property
     def uses_graph(self) -> bool:
@@ -230,6 +233,7 @@ class Temperature(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.head.reset_parameters()  # type: ignore[operator]
+        _scale_last(self.head, self.scale)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return 1/ν."""
@@ -237,6 +241,14 @@ class Temperature(nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.head!r}, nu0={self.nu0:g})"
+
+
+def _scale_last(head: nn.Module, scale: float) -> nn.Linear:
+    last = head.lins[-1]  # type: ignore[index]
+    assert isinstance(last, nn.Linear)
+    with torch.no_grad():
+        last.weight.mul_(scale)
+    return last
 
 
 def _widths(in_channels: int, hidden: int, out_channels: int, num_layers: int) -> list[int]:

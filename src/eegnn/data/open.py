@@ -1,0 +1,55 @@
+"""One door to all data: registered names, generated sets, and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from eegnn.data.problem import Problem
+
+
+def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Problem:
+    """Open a data set.
+
+    Args:
+        dataset: a registered name (`eegnn datasets` lists them); ``echo-sssp``, ``echo-ecc`` or
+            ``echo-diam``, and ``transfer-line-10`` and its like, perhaps with a share of their
+            size, ``echo-sssp@0.1``; or the path of an ``.npz`` file.
+        split: which split; for generated sets, the seed.
+        root: the data folder; ``None`` for the default.
+    """
+    if dataset.endswith(".npz"):
+        from eegnn.data.npz import read_npz
+
+        return read_npz(Path(dataset), split)
+    if dataset.startswith(("echo-", "transfer-")):
+        return _generated(dataset, split, root)
+    from eegnn.data.registry import open_dataset
+
+    return open_dataset(dataset, split, root)
+
+
+def _generated(dataset: str, seed: int, root: Path | None) -> Problem:
+    from eegnn.data.echo import EchoTask, echo
+    from eegnn.data.mirror import data_root
+    from eegnn.data.transfer import TransferGraph, transfer
+
+    name, _, size = dataset.partition("@")
+    family, _, rest = name.partition("-")
+    share = _number(dataset, size) if size else 1.0
+    if family == "echo" and rest in get_args(EchoTask):
+        return echo(rest, share, seed, data_root(root))  # type: ignore[arg-type]
+    kind, _, distance = rest.rpartition("-")
+    if family == "transfer" and kind in get_args(TransferGraph) and distance.isdigit():
+        return transfer(kind, int(distance), share, seed)  # type: ignore[arg-type]
+    raise ValueError(
+        f"{dataset!r} cannot be generated; examples are echo-sssp, echo-ecc@0.1, echo-diam, "
+        f"transfer-line-10, transfer-ring-50, transfer-crossed-ring-5"
+    )
+
+
+def _number(dataset: str, size: str) -> float:
+    try:
+        return float(size)
+    except ValueError:
+        raise ValueError(f"the size in {dataset!r} must be a number, got {size!r}") from None

@@ -1,0 +1,137 @@
+"""One's own labels: what is to be predicted, as the array of labels shows it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eegnn import _check
+from eegnn.data.arrays import Arrays
+from eegnn.data.own_graphs import FLOATS, INTEGERS, finite, in_range, integers, take
+from eegnn.data.problem import Metric
+from eegnn.nn.early_exit import Level, Task
+
+METRICS: dict[Task, tuple[Metric, ...]] = {
+    "classification": ("accuracy", "roc_auc", "f1"),
+    "multilabel": ("ap", "roc_auc"),
+    "regression": ("mae", "mse"),
+}
+
+
+class Labels(NamedTuple):
+    """Labels as :class:`~eegnn.data.problem.Problem` wants them."""
+
+    y: Tensor
+    level: Level
+    task: Task
+    metric: Metric
+    out_channels: int
+
+
+def labels_from_arrays(
+    where: str,
+    arrays: Arrays,
+    nodes: int,
+    graphs: int | None,
+    level: Level | None,
+    task: Task | None,
+    metric: Metric | None,
+) -> Labels:
+    """Check ``y`` and find out what is not given.
+
+    Args:
+        where: what error messages begin with.
+        arrays: see :func:`eegnn.data.npz.read_npz`.
+        nodes: how many there are.
+        graphs: how many there are; ``None`` for a single graph without ``ptr``.
+        level, task, metric: ``None``: to be inferred.
+    """
+    y = take(where, arrays, "y")
+    if y.dtype.kind == "b":
+        y = y.astype(np.int64)
+    if y.dtype.kind not in INTEGERS + FLOATS:
+        raise TypeError(f"{where}: y must hold integers or floating-point numbers, got {y.dtype}")
+    if y.ndim not in (1, 2) or y.size == 0:
+        raise ValueError(f"{where}: y must have shape [U] or [U, C], got {list(y.shape)}")
+    finite(where, "y", y)
+    level = _level(where, len(y), nodes, graphs, level)
+    task = _task(y) if task is None else _check.choice("task", task, get_args(Task))
+    values, channels = _values(where, arrays, y, task)
+    return Labels(values, level, task, _metric(where, task, channels, metric), channels)
+
+
+def _level(where: str, rows: int, nodes: int, graphs: int | None, level: Level | None) -> Level:
+    if level is not None:
+        _check.choice("level", level, get_args(Level))
+    if graphs is None:
+        if level == "graph":
+            raise ValueError(f"{where}: level 'graph' needs several graphs, given by ptr")
+        level, wanted = "node", f"{nodes}, one for each node"
+    else:
+        wanted = f"{nodes} (one for each node) or {graphs} (one for each graph)"
+        if level is None and nodes == graphs:
+            raise ValueError(f"{where}: every graph has one node; say level='node' or 'graph'")
+        if level is None:
+            level = "node" if rows == nodes else "graph"
+    if rows != (nodes if level == "node" else graphs):
+        raise ValueError(f"{where}: y has {rows} rows; for level {level!r} there must be {wanted}")
+    return level
+
+
+def _task(y: NDArray[Any]) -> Task:
+    if y.ndim == 2 and y.shape[1] > 1 and np.isin(y, (0, 1)).all():
+        return "multilabel"
+    return "classification" if y.dtype.kind in INTEGERS else "regression"
+
+
+def _values(where: str, arrays: Arrays, y: NDArray[Any], task: Task) -> tuple[Tensor, int]:
+    """Labels with the type and shape of the task, and the number of channels."""
+    if task == "classification":
+        classes = _classes(where, y)
+        return torch.from_numpy(classes), _number_of_classes(where, arrays, classes)
+    values = y.astype(np.float32).reshape(len(y), -1)
+    finite(where, "y", values)
+    if task == "multilabel" and not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{where}: y must hold 0 and 1 only for the task 'multilabel'")
+    return torch.from_numpy(values), values.shape[1]
+
+
+def _classes(where: str, y: NDArray[Any]) -> NDArray[np.int64]:
+    if y.dtype.kind not in INTEGERS or (y.ndim == 2 and y.shape[1] > 1):
+        raise TypeError(
+            f"{where}: y must hold one integer for each row for the task 'classification', got "
+            f"{y.dtype} {list(y.shape)}"
+        )
+    return y.reshape(-1).astype(np.int64)
+
+
+def _number_of_classes(where: str, arrays: Arrays, classes: NDArray[np.int64]) -> int:
+    found = np.unique(classes)
+    if "num_classes" in arrays:
+        count = int(integers(where, arrays, "num_classes", dimensions=0))
+        in_range(where, "y", found, count, f"num_classes is {count}")
+    else:
+        count = len(found)
+        if found[0] != 0 or found[-1] != count - 1:
+            shown = ", ".join(map(str, found[:5])) + (", …" if count > 5 else "")
+            raise ValueError(
+                f"{where}: y must hold class numbers 0 … C−1, but its values are {shown}; if some "
+                f"classes do not occur, give num_classes"
+            )
+    if count < 2:
+        raise ValueError(f"{where}: y must hold at least two classes, got {count}")
+    return count
+
+
+def _metric(where: str, task: Task, channels: int, metric: Metric | None) -> Metric:
+    if metric is None:
+        binary = task == "classification" and channels == 2
+        return "roc_auc" if binary else METRICS[task][0]
+    _check.choice("metric", metric, METRICS[task])
+    if metric == "roc_auc" and task == "classification" and channels != 2:
+        raise ValueError(f"{where}: metric 'roc_auc' is for two classes, y has {channels}")
+    return metric

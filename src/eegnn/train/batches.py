@@ -1,0 +1,94 @@
+"""From a problem to what the loop iterates over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from eegnn.data.problem import Problem
+from eegnn.graph import Adjacency
+
+
+@dataclass(frozen=True)
+class Units:
+    """Graphs as one, and the units among them that count.
+
+    Attributes:
+        x: ``[n, in_channels]`` or ``None``.
+        adj: the graph, or the graphs side by side.
+        edge_attr: edge features or ``None``.
+        y: labels of all units.
+        index: which units count, ``None`` for all.
+    """
+
+    x: Tensor | None
+    adj: Adjacency
+    edge_attr: Tensor | None
+    y: Tensor
+    index: Tensor | None = None
+
+    @property
+    def labels(self) -> Tensor:
+        """Labels of the units that count."""
+        return self.y if self.index is None else self.y[self.index]
+
+    def of(self, out: Tensor) -> Tensor:
+        """Outputs of the units that count."""
+        return out if self.index is None else out[self.index]
+
+
+class Batches:
+    """The parts of a problem, batched.
+
+    A single graph is always taken whole: the parts then differ in the nodes that count. With many
+    graphs, training takes them in a new random order each epoch.
+
+    Args:
+        problem: what to train on.
+        batch_size: graphs a batch.
+    """
+
+    def __init__(self, problem: Problem, batch_size: int) -> None:
+        self.problem = problem
+        self.batch_size = batch_size
+        self._fixed: dict[str, list[Units]] = {}
+        self._whole = None if problem.inductive else _units(problem.graphs[0])
+
+    def training(self, generator: torch.Generator) -> Iterator[Units]:
+        """The training part, for one epoch."""
+        if self._whole is not None:
+            yield from self.part("train")
+            return
+        order = self.problem.train[torch.randperm(self.problem.train.numel(), generator=generator)]
+        for index in order.split(self.batch_size):
+            yield self._batch(index)
+
+    def part(self, name: str) -> list[Units]:
+        """``"train"``, ``"val"`` or ``"test"`` in a fixed order, made once."""
+        if name not in self._fixed:
+            index: Tensor = getattr(self.problem, name)
+            if self._whole is not None:
+                w = self._whole
+                self._fixed[name] = [Units(w.x, w.adj, w.edge_attr, w.y, index)]
+            else:
+                self._fixed[name] = [self._batch(i) for i in index.split(self.batch_size)]
+        return self._fixed[name]
+
+    def whole(self) -> Units | None:
+        """The one graph with all its nodes, where there is just one."""
+        return self._whole
+
+    def _batch(self, index: Tensor) -> Units:
+        graphs = [self.problem.graphs[i] for i in index.tolist()]
+        return _units(Batch.from_data_list(graphs))
+
+
+def _units(data: Data) -> Units:
+    batch = data.batch if isinstance(data, Batch) else None
+    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch)
+    assert isinstance(data.y, Tensor)
+    return Units(data.x, adj, data.edge_attr, data.y)

@@ -1,0 +1,86 @@
+"""Everything that decides a run, in one small typed record."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class Config(BaseModel):
+    """What `eegnn train` needs to know. A recipe states only what differs from these defaults.
+
+    ``options`` are further arguments of the model's constructor.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset: str
+    model: str = "eegnn"
+    split: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0)
+
+    hidden_channels: int = Field(default=32, ge=1)
+    num_layers: int = Field(default=20, ge=1)
+    options: dict[str, Any] = {}
+
+    epochs: int = Field(default=1000, ge=1)
+    patience: int | None = Field(
+        default=None, ge=1, description="epochs without a better validation"
+    )
+    optimizer: Literal["adam", "adamw"] = "adam"
+    lr: float = Field(default=0.01, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    clip_norm: float | None = Field(default=None, gt=0)
+    schedule: Literal["constant", "cosine"] = "constant"
+    warmup: int = Field(default=0, ge=0, description="epochs of linear warm-up")
+    batch_size: int = Field(
+        default=32, ge=1, description="graphs a batch; one graph is never split"
+    )
+    loss: Literal["auto", "mse", "l1", "log10_mse"] = "auto"
+    cost_weight: float = Field(default=0.0, ge=0, description="weight of exits.cost in the loss")
+    standardize: bool = Field(False, description="features to mean 0 and variance 1")
+    encoding: Literal["none", "rwse", "lappe"] = "none"
+    encoding_dim: int = Field(default=16, ge=1)
+
+
+def make_config(*layers: dict[str, Any]) -> Config:
+    """Merge dictionaries, later ones winning (``options`` entry by entry), and check the result.
+
+    Raises:
+        ValueError: one sentence that names the key and what is wrong with it.
+    """
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        options = {**merged.get("options", {}), **layer.get("options", {})}
+        merged = {**merged, **layer, "options": options}
+    try:
+        return Config(**merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Config.model_fields)
+            raise ValueError(f"{key!r} is no setting; known are {known}, options.NAME") from None
+        given = f", got {first['input']!r}" if first["type"] != "missing" else ""
+        raise ValueError(f"{key}: {first['msg'].lower()}{given}") from None
+
+
+def parse_overrides(pairs: list[str]) -> dict[str, Any]:
+    """Turn ``["lr=0.003", "options.nu0=0"]`` into a dictionary; values are JSON, or else text."""
+    import json
+
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise ValueError(f"--set needs key=value, got {pair!r}")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        if key.startswith("options."):
+            settings.setdefault("options", {})[key.removeprefix("options.")] = value
+        else:
+            settings[key] = value
+    return settings

@@ -1,0 +1,81 @@
+"""A model's score, outputs and exits on a part of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eegnn.nn.exits import Exits
+from eegnn.nn.model import GraphModel
+from eegnn.train.batches import Batches, Units
+from eegnn.train.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Outputs ``[U, C]`` for the units of a part, their labels and exits, and the score."""
+
+    out: Tensor
+    y: Tensor
+    layer: Tensor
+    time: Tensor
+    num_layers: int
+    score: float
+
+    @property
+    def exits(self) -> Exits:
+        """The exits of these units (without the step sizes)."""
+        steps = self.layer.to(self.time.dtype)
+        return Exits(
+            self.layer,
+            self.time,
+            self.time.new_zeros(0, self.time.numel()),
+            steps.sum() / max(self.num_layers * steps.numel(), 1),
+            self.num_layers,
+        )
+
+
+def evaluate(
+    model: GraphModel, batches: Batches, parts: Sequence[str], **knobs: Any
+) -> dict[str, Evaluation]:
+    """Evaluate parts of a problem; a single graph is passed through the model once.
+
+    Args:
+        model: the model.
+        batches: the problem.
+        parts: names of parts.
+        knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
+    """
+    whole = batches.whole()
+    if whole is not None:
+        done = model.predict(whole.x, whole.adj, whole.edge_attr, **knobs)
+        return {name: _gather([(batches.part(name)[0], *done)], batches) for name in parts}
+    return {
+        name: _gather(
+            [
+                (units, *model.predict(units.x, units.adj, units.edge_attr, **knobs))
+                for units in batches.part(name)
+            ],
+            batches,
+        )
+        for name in parts
+    }
+
+
+def _gather(done: list[tuple[Units, Tensor, Exits]], batches: Batches) -> Evaluation:
+    problem = batches.problem
+    out = torch.cat([units.of(out) for units, out, _ in done]).float()
+    y = torch.cat([units.labels for units, _, _ in done])
+    score = METRICS[problem.metric](out * problem.scale, y * problem.scale)
+    return Evaluation(
+        out=out,
+        y=y,
+        layer=torch.cat([units.of(exits.layer) for units, _, exits in done]),
+        time=torch.cat([units.of(exits.time) for units, _, exits in done]),
+        num_layers=done[0][2].num_layers,
+        score=score,
+    )

@@ -1,0 +1,227 @@
+"""The training loop: one for nodes and graphs, one graph and many."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from eegnn.data.encodings import flip_signs
+from eegnn.data.problem import Problem
+from eegnn.io import save, write_atomically
+from eegnn.nn.model import GraphModel
+from eegnn.train.batches import Batches, Units
+from eegnn.train.config import Config
+from eegnn.train.evaluate import Evaluation, evaluate
+from eegnn.train.losses import choose_loss
+from eegnn.train.metrics import better
+from eegnn.train.models import build_model
+from eegnn.train.run import RunFolder
+
+COLLAPSE = (
+    "everyone left at layer 0 at epoch {epoch}: nothing can be learned from there. "
+    "Try options.objective='expected', a larger options.continue_bias, or a smaller cost_weight"
+)
+
+
+class TrainingError(RuntimeError):
+    """Training cannot go on; the message says why and what to change."""
+
+
+@dataclass
+class Progress:
+    """Where training is; what `state.pt` keeps besides weights and random numbers."""
+
+    epoch: int = 0
+    best_epoch: int = 0
+    best_val: float | None = None
+    best_test: float | None = None
+    seconds: float = 0.0
+
+
+class Trainer:
+    """Trains a model on a problem and keeps the books in a run folder.
+
+    After each epoch all that training depends on is on disk: weights, optimiser, schedule, random
+    numbers and the best epoch so far. A run that was killed and resumed ends with the same bits as
+    one that was not.
+
+    Args:
+        config: everything that decides the run.
+        problem: what to train on.
+        folder: where the run is kept.
+    """
+
+    def __init__(self, config: Config, problem: Problem, folder: RunFolder) -> None:
+        self.config = config
+        self.folder = folder
+        torch.manual_seed(config.seed)
+        self.model: GraphModel = build_model(config, problem)
+        self.batches = Batches(problem, config.batch_size)
+        self.problem = problem
+        self.loss = choose_loss(config.loss, problem.task)
+        self.optimizer = _optimizer(config, self.model)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
+        self.order = torch.Generator().manual_seed(config.seed)
+        self.progress = Progress()
+        self._warned = False
+
+    def fit(self, on_epoch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Train to the end and return the summary.
+
+        Args:
+            on_epoch: called after each epoch with its line of ``metrics.jsonl``.
+
+        Raises:
+            TrainingError: the loss is not finite.
+        """
+        while not self._done():
+            line = self._epoch()
+            self.folder.append_metrics(line)
+            if better(self.problem.metric, line["val"], self.progress.best_val):
+                self.progress.best_val, self.progress.best_test = line["val"], line["test"]
+                self.progress.best_epoch = self.progress.epoch
+                save(self.model, self.folder.model_path)
+            self.folder.write_state(self._state())
+            if on_epoch is not None:
+                on_epoch(line)
+        return self._finish()
+
+    def resume(self) -> None:
+        """Take up the state on disk, if an epoch was finished."""
+        state = self.folder.state()
+        if state is None:
+            self.folder.truncate_metrics(0)
+            return
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(state["scheduler"])
+        self.order.set_state(state["order"])
+        torch.set_rng_state(state["random"])
+        self.progress = Progress(**state["progress"])
+        self.folder.truncate_metrics(self.progress.epoch)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": self.scheduler.state_dict(),
+            "order": self.order.get_state(),
+            "random": torch.get_rng_state(),
+            "progress": vars(self.progress),
+        }
+
+    def _done(self) -> bool:
+        p, patience = self.progress, self.config.patience
+        waited = patience is not None and p.epoch - p.best_epoch >= patience
+        return p.epoch >= self.config.epochs or waited
+
+    def _epoch(self) -> dict[str, Any]:
+        start = time.perf_counter()
+        self.progress.epoch += 1
+        self.model.train()
+        total, count = 0.0, 0
+        for units in self.batches.training(self.order):
+            total += self._step(units) * len(units.labels)
+            count += len(units.labels)
+        self.scheduler.step()
+        found = evaluate(self.model, self.batches, ("val", "test"))
+        exits = found["val"].exits
+        if exits.collapsed and not self._warned:
+            warnings.warn(COLLAPSE.format(epoch=self.progress.epoch), stacklevel=2)
+            self._warned = True
+        low, median, high = np.quantile(exits.layer.numpy(), (0.1, 0.5, 0.9))
+        seconds = time.perf_counter() - start
+        self.progress.seconds += seconds
+        return {
+            "epoch": self.progress.epoch,
+            "loss": total / count,
+            "val": found["val"].score,
+            "test": found["test"].score,
+            "exit_mean": float(exits.layer.double().mean()),
+            "exit_quantiles": [float(low), float(median), float(high)],
+            "lr": self.scheduler.get_last_lr()[0],
+            "seconds": seconds,
+        }
+
+    def _step(self, units: Units) -> float:
+        """One step of the optimiser; returns the loss."""
+        self.optimizer.zero_grad()
+        x = units.x
+        if self.config.encoding == "lappe" and x is not None:  # eigenvectors come last
+            columns = slice(x.size(1) - self.config.encoding_dim, x.size(1))
+            x = flip_signs(x, columns, self.order)
+        out, exits = self.model(x, units.adj, units.edge_attr, return_exits=True)
+        loss = self.loss(units.of(out), units.labels)
+        if not math.isfinite(loss.item()):
+            raise TrainingError(
+                f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "
+                f"(now {self.config.lr:g}), clip_norm, or standardize=true"
+            )
+        (loss + self.config.cost_weight * exits.cost).backward()
+        if self.config.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+        self.optimizer.step()
+        return loss.item()
+
+    def _finish(self) -> dict[str, Any]:
+        if self.progress.best_epoch == 0:
+            raise TrainingError("the validation score was never a number; nothing was kept")
+        found = evaluate(self.folder.model(), self.batches, ("val", "test"))
+        _write_exits(self.folder.path / "exits.npz", found)
+        config, p = self.config, self.progress
+        summary = {
+            "dataset": config.dataset,
+            "model": config.model,
+            "split": config.split,
+            "seed": config.seed,
+            "epochs": p.epoch,
+            "best_epoch": p.best_epoch,
+            "metric": self.problem.metric,
+            "val": found["val"].score,
+            "test": found["test"].score,
+            "params": sum(q.numel() for q in self.model.parameters()),
+            "exits": found["test"].exits.summary(),
+            "seconds": p.seconds,
+            "notes": self.problem.notes,
+        }
+        self.folder.write_summary(summary)
+        return summary
+
+
+def _optimizer(config: Config, model: GraphModel) -> torch.optim.Optimizer:
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
+
+
+def _schedule(config: Config) -> Callable[[int], float]:
+    """Factor on the learning rate in each epoch, counted from 0."""
+
+    def factor(epoch: int) -> float:
+        if epoch < config.warmup:
+            return (epoch + 1) / config.warmup
+        if config.schedule == "constant":
+            return 1.0
+        share = (epoch - config.warmup) / max(config.epochs - config.warmup, 1)
+        return 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+
+    return factor
+
+
+def _write_exits(path: Path, found: dict[str, Evaluation]) -> None:
+    import io
+
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, part in found.items():
+        arrays[f"{name}_layer"] = part.layer.numpy()
+        arrays[f"{name}_time"] = part.time.numpy()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_atomically(path, buffer.getvalue())

@@ -1,0 +1,60 @@
+"""The figures that are reported, by scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from torch import Tensor
+
+
+def roc_auc(out: Tensor, y: Tensor) -> float:
+    """Area under the ROC curve, from two logits."""
+    return float(roc_auc_score(y.numpy(), (out[:, 1] - out[:, 0]).numpy()))
+
+
+def accuracy(out: Tensor, y: Tensor) -> float:
+    """Share of units whose largest logit is right."""
+    return float((out.argmax(dim=-1) == y).double().mean())
+
+
+def average_precision(out: Tensor, y: Tensor) -> float:
+    """Average precision, averaged over labels that have both kinds of cases."""
+    both = ((y > 0).any(dim=0) & (y <= 0).any(dim=0)).nonzero().view(-1).tolist()
+    scores = [average_precision_score(y[:, k].numpy(), out[:, k].numpy()) for k in both]
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def macro_f1(out: Tensor, y: Tensor) -> float:
+    """F1, averaged over classes."""
+    return float(f1_score(y.numpy(), out.argmax(dim=-1).numpy(), average="macro"))
+
+
+def mae(out: Tensor, y: Tensor) -> float:
+    """Mean absolute error."""
+    return float((out - y).abs().mean())
+
+
+def mse(out: Tensor, y: Tensor) -> float:
+    """Mean squared error."""
+    return float((out - y).square().mean())
+
+
+METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "roc_auc": roc_auc,
+    "accuracy": accuracy,
+    "ap": average_precision,
+    "f1": macro_f1,
+    "mae": mae,
+    "mse": mse,
+}
+#: Where less is better.
+ERRORS = ("mae", "mse")
+
+
+def better(metric: str, new: float, old: float | None) -> bool:
+    """Whether ``new`` is strictly better; what is not a number never is."""
+    if old is None:
+        return not np.isnan(new)
+    return new < old if metric in ERRORS else new > old

@@ -1,0 +1,50 @@
+"""From the name of a model to the model."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from eegnn.data.problem import Problem
+from eegnn.io import MODELS
+from eegnn.nn.model import GraphModel
+from eegnn.train.config import Config
+
+#: Names on the command line.
+NAMES = {name.lower(): name for name in MODELS}
+
+
+def build_model(config: Config, problem: Problem) -> GraphModel:
+    """Build the model that a configuration asks for, with the sizes of the problem.
+
+    Raises:
+        ValueError: there is no such model, or it has no such option.
+    """
+    if config.model not in NAMES:
+        raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
+    model = MODELS[NAMES[config.model]]
+    known = set(inspect.signature(model).parameters)
+    if unknown := sorted(config.options.keys() - known):
+        raise ValueError(
+            f"options.{unknown[0]} is no option of {config.model}; known are "
+            f"{', '.join(sorted(known - set(_from_problem(problem, known))))}"
+        )
+    arguments = {
+        **_from_problem(problem, known),
+        "hidden_channels": config.hidden_channels,
+        "num_layers": config.num_layers,
+        **config.options,
+    }
+    return model(**arguments)
+
+
+def _from_problem(problem: Problem, known: set[str]) -> dict[str, Any]:
+    sizes: dict[str, Any] = {
+        "in_channels": problem.in_channels,
+        "out_channels": problem.out_channels,
+        "level": problem.level,
+        "task": problem.task,
+    }
+    if "edge_dim" in known:
+        sizes["edge_dim"] = problem.edge_dim
+    return sizes

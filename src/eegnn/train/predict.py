@@ -1,0 +1,81 @@
+"""Predictions of a run, as a table that any program reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Batch
+
+from eegnn.data.npz import read_graphs
+from eegnn.data.open import open_problem
+from eegnn.graph import Adjacency
+from eegnn.io import write_atomically
+from eegnn.nn.exits import Exits
+from eegnn.train.prepare import prepare, prepare_others
+from eegnn.train.run import RunFolder
+
+
+def predict_to_csv(
+    run: Path, out: Path, input_file: Path | None, root: Path | None, **knobs: Any
+) -> int:
+    """Write the predictions of a run for all its units, or for those of a file.
+
+    Columns: ``unit`` (numbered from 0 over all graphs), then ``class`` and ``probability``, or
+    ``label_0 …`` (probabilities), or ``value_0 …``, by task; ``exit_layer``, ``exit_time``.
+
+    Args:
+        run: the folder of the run.
+        out: the table.
+        input_file: graphs in the format of :mod:`eegnn.data.npz`; labels are not needed.
+        root: the data folder.
+        knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
+
+    Returns:
+        The number of lines.
+    """
+    folder = RunFolder(run)
+    model, config = folder.model(), folder.config()
+    if input_file is None:
+        problem = prepare(config, root)
+        graphs, scale = problem.graphs, problem.scale
+    else:
+        graphs = prepare_others(read_graphs(input_file), config, root)
+        scale = 1.0 if model.task != "regression" else open_problem(config.dataset).scale
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    count = 0
+    for start in range(0, len(graphs), config.batch_size):
+        data = Batch.from_data_list(list(graphs[start : start + config.batch_size]))
+        adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, data.batch)
+        outputs, exits = model.predict(data.x, adj, data.edge_attr, **knobs)
+        if count == 0:
+            table.writerow(_header(model.task, model.out_channels))
+        for row in _rows(model.task, outputs * scale, exits):
+            table.writerow([count, *row])
+            count += 1
+    write_atomically(out, text.getvalue().encode())
+    return count
+
+
+def _header(task: str, channels: int) -> list[str]:
+    if task == "classification":
+        named = ["class", "probability"]
+    else:
+        stem = "label" if task == "multilabel" else "value"
+        named = [f"{stem}_{k}" for k in range(channels)]
+    return ["unit", *named, "exit_layer", "exit_time"]
+
+
+def _rows(task: str, out: Tensor, exits: Exits) -> Iterator[list[Any]]:
+    if task == "classification":
+        probability, label = out.softmax(dim=-1).max(dim=-1)
+        columns = [label.tolist(), probability.tolist()]
+    else:
+        columns = (out.sigmoid() if task == "multilabel" else out).T.tolist()
+    for row in zip(*columns, exits.layer.tolist(), exits.time.tolist(), strict=True):
+        yield list(row)

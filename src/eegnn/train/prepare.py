@@ -1,0 +1,77 @@
+"""From a configuration to the problem that the model sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch_geometric.data import Data
+
+from eegnn.data.encodings import encode
+from eegnn.data.mirror import data_root
+from eegnn.data.open import open_problem
+from eegnn.data.problem import Problem
+from eegnn.train.config import Config
+
+
+def prepare(config: Config, root: Path | None = None) -> Problem:
+    """Open the data set of a configuration and treat its features as it says.
+
+    Args:
+        config: names the data set, the split, and what to do with the features.
+        root: the data folder; ``None`` for the default.
+    """
+    problem = _encoded(open_problem(config.dataset, config.split, root), config, root)
+    return standardized(problem) if config.standardize else problem
+
+
+def prepare_others(
+    graphs: Sequence[Data], config: Config, root: Path | None = None
+) -> Sequence[Data]:
+    """Treat graphs that a run has not seen as it treated its own."""
+    if config.encoding == "none" and not config.standardize:
+        return graphs
+    own = open_problem(config.dataset, config.split, root)
+    everyone = torch.arange(len(graphs))
+    others = replace(
+        own, graphs=graphs, inductive=True, train=everyone, val=everyone, test=everyone
+    )
+    others = _encoded(others, config, root)
+    if not config.standardize:
+        return others.graphs
+    treat = _standardizer(_encoded(own, config, root))
+    return [treat(graph) for graph in others.graphs]
+
+
+def standardized(problem: Problem) -> Problem:
+    """Shift and scale each feature to mean 0 and variance 1.
+
+    The figures are those of the nodes that training sees: all nodes of a single graph, the
+    training graphs otherwise. A feature that does not vary becomes 0.
+    """
+    if problem.in_channels == 0:
+        return problem
+    treat = _standardizer(problem)
+    return replace(problem, graphs=[treat(graph) for graph in problem.graphs])
+
+
+def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:
+    if config.encoding == "none":
+        return problem
+    return encode(problem, config.encoding, config.encoding_dim, data_root(root))
+
+
+def _standardizer(problem: Problem) -> Callable[[Data], Data]:
+    seen = problem.train.tolist() if problem.inductive else [0]
+    x = torch.cat([problem.graphs[i].x for i in seen])
+    mean, std = x.mean(dim=0), x.std(dim=0, correction=0)
+    scale = torch.where(std > 0, 1 / std.clamp(min=1e-12), 0.0)
+
+    def treat(graph: Data) -> Data:
+        graph = graph.clone()
+        graph.x = (graph.x - mean) * scale
+        return graph
+
+    return treat

@@ -1,0 +1,46 @@
+"""Results: a JSON line a run, with all that is needed to get it again."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from eegnn.train.config import Config
+from eegnn.train.run import RunFolder
+
+
+def append_result(path: Path, folder: RunFolder, command: str) -> None:
+    """Add a finished run to a file of results.
+
+    Args:
+        path: the file, ending in ``.jsonl``.
+        folder: the run.
+        command: what was typed.
+    """
+    summary = folder.summary()
+    if summary is None:
+        raise ValueError(f"{folder.path} is not finished: there is no summary.json")
+    about = json.loads((folder.path / "config.json").read_bytes())
+    line = json.dumps({"command": command, **summary, **about}) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # One write to a file opened for appending: processes that share it do not mix their lines.
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(handle, line.encode())
+    finally:
+        os.close(handle)
+
+
+def read_results(path: Path) -> list[dict[str, Any]]:
+    """Read a file of results; a missing one holds none."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def find_result(path: Path, config: Config) -> dict[str, Any] | None:
+    """Return the result of a run with exactly this configuration, if there is one."""
+    wanted = config.model_dump()
+    return next((line for line in read_results(path) if line["config"] == wanted), None)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from eegnn.data.registry import DATASETS
+from eegnn.report.datasets import dataset_rows, datasets_table, table_of
+from tests.data.tiny import tiny_mirror
+
+
+@pytest.fixture(autouse=True)
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tiny_mirror(tmp_path / "mirror")
+    monkeypatch.setenv("EEGNN_MIRROR", str(folder))
+    return folder
+
+
+def printed(table: Table, width: int) -> str:
+    text = io.StringIO()
+    Console(width=width, file=text).print(table)
+    return text.getvalue()
+
+
+def test_listing_opens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a data set was opened")
+
+    monkeypatch.setattr("eegnn.report.datasets.open_dataset", refuse)
+    rows = dataset_rows(root=tmp_path / "data")
+    assert [row["name"] for row in rows] == list(DATASETS)
+    places = {row["name"]: row["place"] for row in rows}
+    assert places["minesweeper"] == places["peptides-func"] == "in mirror"
+    assert places["questions"] == "needs network"
+    assert not (tmp_path / "data").exists()
+
+
+def test_rows_are_json_with_the_published_figures(tmp_path: Path) -> None:
+    (row,) = json.loads(json.dumps(dataset_rows(["texas"], tmp_path)))
+    assert (row["nodes"], row["edges"], row["adjusted_homophily"]) == (183, 574, -0.26)
+    assert row["url"].startswith("https://")
+    assert "differences" not in row
+
+
+def test_measuring_finds_what_is_not_as_published(tmp_path: Path) -> None:
+    sweeper, questions = dataset_rows(["minesweeper", "questions"], tmp_path, measure=True)
+    unlike = {difference["figure"]: difference for difference in sweeper["differences"]}
+    assert unlike["nodes"] == {"figure": "nodes", "published": 10_000, "found": 40, "known": False}
+    assert "features" not in unlike
+    assert sweeper["nodes"] == 40
+    assert questions["differences"] is None
+    text = printed(table_of([sweeper, questions]), 300)
+    assert "nodes 40, published 10,000" in text
+    assert "not opened" in text
+
+
+def test_a_wide_table_has_a_line_for_each_data_set_with_licence_and_source(tmp_path: Path) -> None:
+    text = printed(datasets_table(root=tmp_path), 160)
+    for name in DATASETS:
+        assert sum(line.split()[:1] == [name] for line in text.splitlines()) == 1
+    tolokers = next(line for line in text.splitlines() if line.startswith("tolokers"))
+    for cell in ("roc_auc", "11,758", "1,038,000", "0.09", "MIT", "Platonov et al., 2023"):
+        assert cell in tolokers
+    assert "needs network" in tolokers
+    photo = next(line for line in text.splitlines() if line.startswith("photo"))
+    assert "238,162" in photo  # both directions, though published once
+
+
+def test_a_narrow_table_leaves_columns_out_rather_than_cutting_them(tmp_path: Path) -> None:
+    text = printed(datasets_table(root=tmp_path, width=80), 80)
+    assert "…" not in text
+    assert "Platonov" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_single_data_set_is_shown_in_full(tmp_path: Path) -> None:
+    text = printed(datasets_table(["wisconsin"], tmp_path), 200)
+    assert "the paper's edge homophily of 0.20" in text
+    assert "https://github.com/graphdml-uiuc-jlu/geom-gcn" in text
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="did you mean texas"):
+        dataset_rows(["texs"])

@@ -1,0 +1,123 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eegnn.cli import app
+from eegnn.data.minesweeper import minesweeper
+from eegnn.data.npz import write_npz
+
+
+@pytest.fixture(autouse=True)
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_npz(tmp_path / "board.npz", minesweeper(10))
+    return tmp_path / "board.npz"
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
+    settings = ["--set", "num_layers=3", "--set", "options.continue_bias=1"]
+    printed = run("train", "--input", "board.npz", "--epochs", "3", *settings, "--json")
+    summary = json.loads(printed)
+    folder = "runs/board-eegnn-split0-seed0"
+    assert summary["epochs"] == 3
+    assert (tmp_path / folder / "metrics.jsonl").read_text().count("\n") == 3
+
+    again = json.loads(run("eval", folder, "--json"))
+    assert again["test"] == summary["test"]
+    assert again["exits"] == summary["exits"]
+    shallow = json.loads(run("eval", folder, "--max-layers", "1", "--json"))
+    assert shallow["exits"]["max"] <= 1
+
+    run("predict", folder, "--out", "own.csv")
+    run("predict", folder, "--input", "board.npz", "--out", "new.csv")
+    assert (tmp_path / "own.csv").read_text() == (tmp_path / "new.csv").read_text()
+    rows = list(csv.DictReader((tmp_path / "own.csv").open()))
+    assert len(rows) == 100
+    assert list(rows[0]) == ["unit", "class", "probability", "exit_layer", "exit_time"]
+
+
+def test_new_graphs_are_standardized_as_the_runs_own(tmp_path: Path) -> None:
+    settings = ["--set", "num_layers=2", "--set", "standardize=true", "--set", "encoding=rwse"]
+    run("train", "--input", "board.npz", "--epochs", "1", *settings, "--data-dir", "data")
+    for target, extra in (("own.csv", []), ("new.csv", ["--input", "board.npz"])):
+        run(
+            "predict",
+            "runs/board-eegnn-split0-seed0",
+            "--out",
+            target,
+            "--data-dir",
+            "data",
+            *extra,
+        )
+    assert (tmp_path / "own.csv").read_text() == (tmp_path / "new.csv").read_text()
+
+
+def test_the_config_of_a_run_is_a_recipe(tmp_path: Path) -> None:
+    run("train", "board.npz", "--model", "sasgnn", "--epochs", "2", "--out", "first")
+    run("train", "--recipe", "first/config.json", "--out", "second")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second")]
+    assert weights[0] == weights[1]
+
+
+def test_results_are_added_once(tmp_path: Path) -> None:
+    command = ["train", "board.npz", "--epochs", "1", "--results", "results.jsonl"]
+    run(*command, "--out", "first")
+    assert "already" in run(*command, "--out", "second")
+    assert (tmp_path / "results.jsonl").read_text().count("\n") == 1
+    assert not (tmp_path / "second").exists()
+
+
+def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
+    run("train", "board.npz", "--epochs", "2", "--out", "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    assert "epoch" in run("train", "--resume", "--out", "run")
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train"], "DATASET"),
+        (["train", "board.npz", "--split", "-1"], "--split"),
+        (["predict", "runs/none"], "--out"),
+        (["eval", "run", "--exit-threshold", "2"], "--exit-threshold"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_says_what(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "board.npz", "--model", "gnn"], "model must be one of"),
+        (["train", "board.npz", "--set", "lr=fast"], "lr"),
+        (["train", "board.npz", "--set", "speed=1"], "'speed' is no setting"),
+        (["train", "board.npz", "--set", "options.speed=1"], "options.speed is no option"),
+        (["train", "missing.npz"], "missing.npz"),
+        (["eval", "runs/none"], "holds no run"),
+    ],
+)
+def test_a_failure_is_one_sentence_and_leaves_nothing(
+    arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert isinstance(done.exception, ValueError | OSError)
+    assert said in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["board.npz"]
+
+
+def test_the_list_of_data_sets_names_them_all() -> None:
+    names = [row["name"] for row in json.loads(run("datasets", "--json"))["datasets"]]
+    assert {"minesweeper", "tolokers", "texas", "cora", "enzymes", "ogbn-arxiv"} <= set(names)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+import torch
+from torch import Tensor
+
+from eegnn.data.problem import Problem
+from eegnn.train.batches import Batches, Units
+from tests.train.problems import graph_problem, node_problem, regression_problem
+
+
+def numbered(problem: Problem) -> Problem:
+    """Graphs whose label is their index."""
+    graphs = [graph.clone() for graph in problem.graphs]
+    for i, graph in enumerate(graphs):
+        graph.y = torch.tensor([i])
+    return replace(problem, graphs=graphs)
+
+
+def order_of(found: list[list[int]]) -> tuple[int, ...]:
+    return tuple(chain.from_iterable(found))
+
+
+def epoch(batches: Batches, generator: torch.Generator) -> list[list[int]]:
+    """The graphs of each batch of one epoch."""
+    return [units.labels.tolist() for units in batches.training(generator)]
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("size", [1, 5, 12, 100])
+def test_an_epoch_takes_every_training_graph_once(size: int) -> None:
+    problem = numbered(graph_problem())
+    found = epoch(Batches(problem, size), seeded())
+    assert Counter(order_of(found)) == Counter(problem.train.tolist())
+    assert all(len(batch) == size for batch in found[:-1])
+    assert 1 <= len(found[-1]) <= size
+
+
+def test_every_epoch_has_its_own_order() -> None:
+    batches, generator = Batches(numbered(graph_problem()), 4), seeded()
+    orders = {order_of(epoch(batches, generator)) for _ in range(5)}
+    assert len(orders) == 5
+
+
+def test_the_same_generator_gives_the_same_orders() -> None:
+    runs = []
+    for seed in (3, 3, 4):
+        batches, generator = Batches(numbered(graph_problem()), 4), seeded(seed)
+        runs.append([epoch(batches, generator) for _ in range(3)])
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_the_order_takes_nothing_from_the_global_random_numbers() -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    epoch(Batches(numbered(graph_problem()), 4), seeded())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_parts_are_batched_in_the_order_of_the_split(part: str) -> None:
+    problem = numbered(graph_problem())
+    batches = Batches(problem, 4)
+    expected: Tensor = getattr(problem, part)
+    for _ in range(2):
+        found = [units.labels for units in batches.part(part)]
+        assert torch.cat(found).tolist() == expected.tolist()
+
+
+def test_parts_are_made_once() -> None:
+    batches = Batches(graph_problem(), 4)
+    assert batches.part("val") is batches.part("val")
+
+
+def test_a_batch_holds_the_graphs_side_by_side() -> None:
+    problem = graph_problem()
+    (units,) = Batches(problem, 100).part("val")
+    graphs = [problem.graphs[i] for i in problem.val.tolist()]
+    assert units.x is not None
+    assert torch.equal(units.x, torch.cat([graph.x for graph in graphs]))
+    assert units.adj.num_graphs == len(graphs)
+    assert units.adj.batch is not None
+    assert units.adj.batch.bincount().tolist() == [graph.num_nodes for graph in graphs]
+    assert units.adj.num_edges == sum(graph.num_edges for graph in graphs)
+
+
+def test_all_nodes_of_a_batch_count_where_nodes_are_predicted() -> None:
+    problem = regression_problem()
+    (units,) = Batches(problem, 100).part("test")
+    targets = [problem.graphs[i].y for i in problem.test.tolist()]
+    assert torch.equal(units.labels, torch.cat(targets))
+    out = torch.arange(len(units.labels))
+    assert units.of(out) is out
+
+
+def test_the_parts_of_one_graph_share_it() -> None:
+    batches = Batches(node_problem(), 4)
+    whole = batches.whole()
+    assert whole is not None
+    for part in ("train", "val", "test"):
+        (units,) = batches.part(part)
+        assert units.adj is whole.adj
+        assert units.x is whole.x
+    (training,) = batches.training(seeded())
+    assert training.adj is whole.adj
+
+
+def test_the_parts_of_one_graph_differ_in_the_nodes_that_count() -> None:
+    problem = node_problem()
+    batches = Batches(problem, 4)
+    for part in ("train", "val", "test"):
+        (units,) = batches.part(part)
+        index: Tensor = getattr(problem, part)
+        assert torch.equal(units.labels, problem.graphs[0].y[index])
+        assert torch.equal(units.of(torch.arange(40)), index)
+
+
+def test_one_graph_needs_no_order() -> None:
+    generator = seeded()
+    before = generator.get_state()
+    list(Batches(node_problem(), 4).training(generator))
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_many_graphs_have_no_whole() -> None:
+    assert Batches(graph_problem(), 4).whole() is None
+
+
+def test_edge_features_come_along() -> None:
+    problem = node_problem(edge_dim=2)
+    whole = Batches(problem, 1).whole()
+    assert whole is not None
+    assert whole.edge_attr is problem.graphs[0].edge_attr
+
+
+def test_without_an_index_all_units_count() -> None:
+    whole = Batches(node_problem(), 1).whole()
+    assert isinstance(whole, Units)
+    assert torch.equal(whole.labels, whole.y)

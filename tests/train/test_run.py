@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from eegnn import SASGNN, __version__, save
+from eegnn.train import run
+from eegnn.train.run import RunFolder, commit
+from tests.train.problems import small_config
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder(tmp_path / "deep" / "run")
+    made.start(small_config(patience=7, options={"nu0": 0.25}))
+    return made
+
+
+def test_the_configuration_is_read_back(folder: RunFolder) -> None:
+    assert folder.config() == small_config(patience=7, options={"nu0": 0.25})
+
+
+def test_versions_and_commit_are_kept_with_the_configuration(folder: RunFolder) -> None:
+    about = json.loads((folder.path / "config.json").read_text())
+    assert about["versions"]["eegnn"] == __version__
+    assert about["versions"]["torch"] == torch.__version__
+    assert about["commit"] == commit()
+
+
+def test_the_commit_of_a_checkout_is_known() -> None:
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not a checkout")
+    found = commit()
+    assert found is not None
+    assert done.stdout.startswith(found.rstrip("+"))
+
+
+def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*args: Any, **kwargs: Any) -> None:
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(run.subprocess, "run", absent)  # type: ignore[attr-defined]
+    assert commit() is None
+
+
+def test_a_second_start_is_refused_and_changes_nothing(folder: RunFolder) -> None:
+    before = (folder.path / "config.json").read_bytes()
+    with pytest.raises(FileExistsError, match="--resume"):
+        folder.start(small_config(lr=0.5))
+    assert (folder.path / "config.json").read_bytes() == before
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"holds no run: config\.json is missing"):
+        RunFolder(tmp_path).config()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b'{"config": {}}',
+        b'{"config": {"dataset": "x", "lr": -1}}',
+        b'{"config": {"dataset": "x", "optins": {}}}',
+        b'{"config": {"dataset": "x", "options": 3}}',
+    ],
+)
+def test_a_damaged_configuration_is_named(content: bytes, folder: RunFolder) -> None:
+    (folder.path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
+        folder.config()
+
+
+def test_a_state_is_read_back(folder: RunFolder) -> None:
+    assert folder.state() is None
+    state = {"model": {"w": torch.arange(3.0)}, "progress": {"epoch": 1, "best_val": None}}
+    folder.write_state(state)
+    found = folder.state()
+    assert found is not None
+    assert torch.equal(found["model"]["w"], state["model"]["w"])
+    assert found["progress"] == state["progress"]
+
+
+class Bomb:
+    fired = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return setattr, (Bomb, "fired", True)
+
+
+def test_a_state_with_code_is_refused_and_not_run(folder: RunFolder) -> None:
+    Bomb.fired = False
+    torch.save({"model": Bomb()}, folder.path / "state.pt")
+    with pytest.raises(ValueError, match=r"state\.pt is damaged"):
+        folder.state()
+    assert not Bomb.fired
+
+
+def test_metrics_are_appended_and_read_back(folder: RunFolder) -> None:
+    assert folder.metrics() == []
+    lines = [{"epoch": k, "loss": 1 / k} for k in (1, 2, 3)]
+    for line in lines:
+        folder.append_metrics(line)
+    assert folder.metrics() == lines
+    assert len((folder.path / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("epochs", [0, 2, 3])
+def test_unfinished_epochs_are_forgotten(epochs: int, folder: RunFolder) -> None:
+    for k in (1, 2, 3):
+        folder.append_metrics({"epoch": k})
+    folder.truncate_metrics(epochs)
+    assert [line["epoch"] for line in folder.metrics()] == [1, 2, 3][:epochs]
+
+
+def test_a_line_that_was_cut_is_forgotten_if_its_epoch_was_not_finished(folder: RunFolder) -> None:
+    (folder.path / "metrics.jsonl").write_text('{"epoch": 1}\n{"epo')
+    folder.truncate_metrics(1)
+    assert folder.metrics() == [{"epoch": 1}]
+
+
+@pytest.mark.parametrize("content", ["", '{"epoch": 1}\n', '{"epoch": 1}\n{"epoch": 2}'])
+def test_missing_lines_of_finished_epochs_are_an_error(content: str, folder: RunFolder) -> None:
+    (folder.path / "metrics.jsonl").write_text(content)
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: 2 epochs were finished"):
+        folder.truncate_metrics(2)
+    assert (folder.path / "metrics.jsonl").read_text() == content
+
+
+def test_a_summary_is_read_back(folder: RunFolder) -> None:
+    assert folder.summary() is None
+    folder.write_summary({"test": 0.5, "exits": {"max": 3}})
+    assert folder.summary() == {"test": 0.5, "exits": {"max": 3}}
+
+
+def test_the_best_model_is_loaded(folder: RunFolder) -> None:
+    model = SASGNN(3, 4, 2, 5)
+    save(model, folder.model_path)
+    loaded = folder.model()
+    assert repr(loaded) == repr(model)
+    for before, after in zip(model.parameters(), loaded.parameters(), strict=True):
+        assert torch.equal(before, after)
+
+
+def test_its_repr_names_the_folder() -> None:
+    assert repr(RunFolder(Path("runs/cora"))) == "RunFolder('runs/cora')"
