@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -322,6 +323,7 @@ def _print_json(**fields: Any) -> None:
 
 def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         app()
     except KeyboardInterrupt:

@@ -123,7 +123,7 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
+    """Return the versions, and the number of threads, that the bits of a result depend on."""
     import numpy
     import torch_geometric
 
@@ -133,6 +133,7 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__,
         "numpy": numpy.__version__,
+        "threads": str(torch.get_num_threads()),
     }
 
 
