@@ -7,6 +7,8 @@ import shlex
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,60 +65,21 @@ def demo(
     out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the training
     from eegnn.experiments.demo import run_demo
     from eegnn.report.board import draw_board
-    from eegnn.report.terminal import exit_histogram
+    from eegnn.report.terminal import demo_report
 
     console = Console(stderr=as_json)
     start = time.perf_counter()
     console.print(
         f"Minesweeper, {size} × {size} cells, a fifth of them mines, half of them hidden."
     )
-    with _progress() as progress:
-        task = progress.add_task("training", total=epochs, loss=0.0, val=0.0, layer=0.0)
-        result = run_demo(
-            size,
-            epochs,
-            seed,
-            lambda epoch, loss, val, exits: progress.update(
-                task,
-                completed=epoch,
-                loss=loss,
-                val=val,
-                layer=float(exits.layer.double().mean()),
-            ),
-        )
+    with _progress(epochs) as show:
+        result = run_demo(size, epochs, seed, show)
     draw_board(result.data, result.score, result.exits, out)
     seconds = time.perf_counter() - start
-
-    exits = result.exits
-    console.print(f"\nWho left when (of {exits.layer.numel():,} nodes, budget {exits.num_layers}):")
-    console.print(exit_histogram(exits))
-    console.print(
-        f"\ntest ROC AUC      {result.test:.4f}   (validation {result.val:.4f}, "
-        f"epoch {result.best_epoch})"
-        f"\nat full depth     {result.test_full_depth:.4f}"
-        f"\ntime with exits   {1e3 * result.seconds_with_exits:.1f} ms a pass, "
-        f"{float(exits.cost):.0%} of the node updates"
-        f"\ntime without      {1e3 * result.seconds_full_depth:.1f} ms a pass"
-        f"\npicture           {out}   ({seconds:.0f} s in all)"
-    )
+    console.print(demo_report(result))
+    console.print(f"picture           {out}   ({seconds:.0f} s in all)")
     if as_json:
-        _print_json(
-            dataset="minesweeper-generated",
-            model="eegnn",
-            seed=seed,
-            epochs=epochs,
-            best_epoch=result.best_epoch,
-            metric="roc_auc",
-            val=result.val,
-            test=result.test,
-            test_full_depth=result.test_full_depth,
-            params=sum(p.numel() for p in result.model.parameters()),
-            exits=exits.summary(),
-            seconds_with_exits=result.seconds_with_exits,
-            seconds_full_depth=result.seconds_full_depth,
-            picture=str(out),
-            seconds=seconds,
-        )
+        _print_json(**result.as_dict(), seed=seed, epochs=epochs, picture=str(out), seconds=seconds)
 
 
 @app.command()
@@ -160,49 +123,30 @@ def train(
         dataset = str(input_file)
     if not (dataset or recipe or (resume and out)):
         raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
+    from eegnn.report.terminal import run_report
     from eegnn.train.config import parse_overrides
     from eegnn.train.results import append_result, find_result
     from eegnn.train.run import RunFolder
-    from eegnn.train.start import configure, default_folder
+    from eegnn.train.start import configure, default_folder, take_up
     from eegnn.train.start import train as start
 
     given = {"split": split, "seed": seed, "epochs": epochs}
     overrides = {k: v for k, v in given.items() if v is not None} | parse_overrides(settings or [])
-    if resume and out and not dataset:
-        config = RunFolder(out).config()
-    else:
-        config = configure(dataset, model, recipe, overrides)
-    folder = out or default_folder(config)
+    wanted = configure(dataset, model, recipe, overrides) if dataset or recipe else None
+    folder = out or default_folder(wanted)  # type: ignore[arg-type]  # one of them was given
+    config, resume = take_up(wanted, folder, resume)
     console = Console(stderr=as_json)
     if results is not None and (known := find_result(results, config)) is not None:
         console.print(f"in {results} already: test {known['metric']} {known['test']:.4f}")
         return
     Console(stderr=True).print(
-        f"{config.model} on {config.dataset}, split {config.split} → {folder}"
+        f"{config.model} on {config.dataset}, split {config.split}: {folder}"
     )
-    with _progress() as progress:
-        task = progress.add_task("training", total=config.epochs, loss=0.0, val=0.0, layer=0.0)
-        summary = start(
-            config,
-            folder,
-            resume,
-            data_dir,
-            lambda line: progress.update(
-                task,
-                completed=line["epoch"],
-                loss=line["loss"],
-                val=line["val"],
-                layer=line["exit_mean"],
-            ),
-        )
+    with _progress(config.epochs) as show:
+        summary = start(config, folder, resume, data_dir, show)
     if results is not None:
         append_result(results, RunFolder(folder), shlex.join(["eegnn", *sys.argv[1:]]))
-    exits = summary["exits"]
-    console.print(
-        f"test {summary['metric']} {summary['test']:.4f}  (validation {summary['val']:.4f}, epoch "
-        f"{summary['best_epoch']} of {summary['epochs']}; exits {exits['min']}/{exits['median']:g}/"
-        f"{exits['max']}; {summary['params']:,} parameters; {summary['seconds']:.0f} s)"
-    )
+    console.print(run_report(summary))
     if as_json:
         _print_json(**summary)
 
@@ -225,9 +169,9 @@ def evaluate(
     config = folder.config()
     problem = prepare(config, data_dir)
     knobs = {"max_layers": max_layers, "exit_threshold": exit_threshold}
-    found = score(
-        folder.model(), Batches(problem, config.batch_size), ("train", "val", "test"), **knobs
-    )
+    model = folder.model()
+    batches = Batches(problem, config.batch_size, model.edge_dim is not None)
+    found = score(model, batches, ("train", "val", "test"), **knobs)
     fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs}
     fields |= {name: part.score for name, part in found.items()}
     fields["exits"] = found["test"].exits.summary()
@@ -303,18 +247,25 @@ def bench_training(
         _print_json(threads=threads, passes=passes, rows=[row.as_dict() for row in rows])
 
 
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
+@contextmanager
+def _progress(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show a bar, and yield what to call after each epoch with its line of metrics."""
+    bar = Progress(
+        TextColumn("training"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(
-            "loss {task.fields[loss]:.3f}  validation {task.fields[val]:.3f}  "
-            "mean exit {task.fields[layer]:.1f}"
-        ),
+        TextColumn("{task.description}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
+    with bar:
+        task = bar.add_task("", total=epochs)
+
+        def show(line: dict[str, Any]) -> None:
+            text = "loss {loss:.3f}  validation {val:.3f}  mean exit {exit_mean:.1f}"
+            bar.update(task, completed=line["epoch"], description=text.format(**line))
+
+        yield show
 
 
 def _print_json(**fields: Any) -> None:

@@ -62,7 +62,11 @@ class Adjacency:
 
     @classmethod
     def from_edge_index(
-        cls, edge_index: Tensor, num_nodes: int | None = None, batch: Tensor | None = None
+        cls,
+        edge_index: Tensor,
+        num_nodes: int | None = None,
+        batch: Tensor | None = None,
+        num_graphs: int | None = None,
     ) -> Adjacency:
         """Check an edge list and build the structure.
 
@@ -74,6 +78,8 @@ class Adjacency:
             num_nodes: number of nodes; by default the length of ``batch``, else the largest index
                 plus one.
             batch: ``[num_nodes]``, the graph of each node, ascending, as PyG's loaders make it.
+            num_graphs: number of graphs, where the last ones may have no nodes; by default the
+                last entry of ``batch`` plus one.
 
         Raises:
             TypeError: an argument has the wrong type or dtype.
@@ -85,10 +91,13 @@ class Adjacency:
             num_nodes = _infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0)
         _check_range(edge_index, n)
-        num_graphs = 1
-        if batch is not None:
+        if batch is None:
+            num_graphs = 1
+        else:
             batch = _check_batch(batch, n, edge_index)
-            num_graphs = int(batch[-1]) + 1 if n else 0
+            fewest = int(batch[-1]) + 1 if n else 0
+            num_graphs = fewest if num_graphs is None else num_graphs
+            _check.integer("num_graphs", num_graphs, at_least=fewest)
 
         row, col = edge_index.long()
         keep = row != col

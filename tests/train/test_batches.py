@@ -144,4 +144,5 @@ def test_edge_features_come_along() -> None:
 def test_without_an_index_all_units_count() -> None:
     whole = Batches(node_problem(), 1).whole()
     assert isinstance(whole, Units)
+    assert whole.y is not None
     assert torch.equal(whole.labels, whole.y)

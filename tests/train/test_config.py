@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from eegnn.train.config import Config, make_config, parse_overrides
+from eegnn.train.config import make_config, parse_overrides
 
 BASE = {"dataset": "tolokers"}
 
 
 def test_defaults_hold_where_nothing_is_said() -> None:
     config = make_config(BASE)
-    assert config == Config(dataset="tolokers")
+    assert config.model_dump(exclude_unset=True) == {"dataset": "tolokers", "options": {}}
     assert (config.model, config.split, config.seed, config.options) == ("eegnn", 0, 0, {})
 
 
@@ -42,7 +42,7 @@ def test_a_dumped_configuration_is_read_back_unchanged() -> None:
 def test_a_configuration_never_changes() -> None:
     config = make_config(BASE)
     with pytest.raises(ValueError, match="frozen"):
-        config.lr = 1.0  # type: ignore[misc]
+        config.lr = 1.0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from eegnn.train.models import build_model
 from tests.train.problems import graph_problem, node_problem, regression_problem, small_config
 
 #: Heads that disagree, so that units leave at different layers.
-UNDECIDED = {"continue_bias": 2.0, "head_scale": 3.0}
+UNDECIDED = {"continue_bias": 3.0, "head_scale": 3.0}
 
 
 def undecided(problem: Any, seed: int = 0) -> GraphModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,11 @@ from tests.train.problems import (
     timeless,
 )
 
-PROBLEMS = {"node": node_problem, "graph": graph_problem, "regression": regression_problem}
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "node": node_problem,
+    "graph": graph_problem,
+    "regression": regression_problem,
+}
 
 
 def lines_of(trainer: Trainer) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from eegnn.data.problem import Problem
 from eegnn.train import prepare as module
-from eegnn.train.prepare import prepare, standardized
+from eegnn.train.prepare import prepare, prepare_others, standardized
 from tests.train.problems import graph_problem, node_problem, ring, small_config
 
 
@@ -89,3 +89,22 @@ def test_the_configuration_decides(standardize: bool, monkeypatch: pytest.Monkey
     assert asked == [("by-hand", 3, Path("data"))]
     expected = standardized(problem) if standardize else problem
     assert torch.equal(found.graphs[0].x, expected.graphs[0].x)
+
+
+def test_other_graphs_are_treated_with_the_figures_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = shifted(graph_problem())
+    monkeypatch.setattr(module, "open_problem", lambda dataset, split, root: problem)
+    unseen = shifted(graph_problem(seed=1)).graphs
+    training = torch.cat([problem.graphs[i].x for i in problem.train.tolist()])
+    x = training.numpy().astype(np.float64)
+    found = prepare_others(unseen, small_config(standardize=True))
+    for before, after in zip(unseen, found, strict=True):
+        expected = (before.x.numpy() - x.mean(axis=0)) / x.std(axis=0)
+        np.testing.assert_allclose(after.x.numpy(), expected, atol=2e-4)
+
+
+def test_other_graphs_stay_as_they_are_where_the_run_does_nothing() -> None:
+    unseen = graph_problem().graphs
+    assert prepare_others(unseen, small_config()) is unseen

@@ -93,6 +93,5 @@ def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
     assert len(set(report["epochs"])) >= KILLS // 4, "kills are meant to hit different epochs"
     expected = outcome(tmp_path / "unbroken")
     assert len(expected["metrics"]) == 60
-    print(report)
     for run in report["runs"]:
         assert outcome(tmp_path / run) == expected

@@ -84,7 +84,10 @@ def test_a_damaged_configuration_is_named(content: bytes, folder: RunFolder) -> 
 
 def test_a_state_is_read_back(folder: RunFolder) -> None:
     assert folder.state() is None
-    state = {"model": {"w": torch.arange(3.0)}, "progress": {"epoch": 1, "best_val": None}}
+    state: dict[str, Any] = {
+        "model": {"w": torch.arange(3.0)},
+        "progress": {"epoch": 1, "best_val": None},
+    }
     folder.write_state(state)
     found = folder.state()
     assert found is not None

@@ -20,8 +20,9 @@ def model(num_layers: int = 3, **options: object) -> GCN:
     torch.manual_seed(0)
     built = GCN(3, 5, 2, num_layers, **options).double().eval()  # type: ignore[arg-type]
     with torch.no_grad():
-        for conv in built.convs:
-            conv.bias.normal_()
+        for name, weight in built.convs.named_parameters():
+            if name.endswith("bias"):
+                weight.normal_()
     return built
 
 

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from sklearn.metrics import roc_auc_score
@@ -37,9 +38,25 @@ class DemoResult:
     seconds_with_exits: float
     seconds_full_depth: float
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "dataset": "minesweeper-generated",
+            "model": "eegnn",
+            "metric": "roc_auc",
+            "best_epoch": self.best_epoch,
+            "val": self.val,
+            "test": self.test,
+            "test_full_depth": self.test_full_depth,
+            "params": sum(p.numel() for p in self.model.parameters()),
+            "exits": self.exits.summary(),
+            "seconds_with_exits": self.seconds_with_exits,
+            "seconds_full_depth": self.seconds_full_depth,
+        }
+
 
 def run_demo(
-    size: int, epochs: int, seed: int, on_epoch: Callable[[int, float, float, Exits], None]
+    size: int, epochs: int, seed: int, on_epoch: Callable[[dict[str, Any]], None]
 ) -> DemoResult:
     """Train EEGNN on a generated board.
 
@@ -47,7 +64,8 @@ def run_demo(
         size: cells on a side.
         epochs: full-batch epochs.
         seed: of the board and of the weights.
-        on_epoch: called with epoch, loss, validation ROC AUC and exits.
+        on_epoch: called after each epoch with its ``epoch``, ``loss``, ``val`` (ROC AUC) and
+            ``exit_mean``.
     """
     # On a board of this size a second thread gains little when the machine is idle, and costs five
     # times the time when it is not.
@@ -71,7 +89,8 @@ def run_demo(
         val = _auc(out, data, data.val_mask)
         if val > best:
             best, best_epoch, weights = val, epoch, copy.deepcopy(model.state_dict())
-        on_epoch(epoch, loss.item(), val, exits)
+        mean = float(exits.layer.double().mean())
+        on_epoch({"epoch": epoch, "loss": loss.item(), "val": val, "exit_mean": mean})
 
     model.load_state_dict(weights)
     out, exits = model.predict(data.x, adj)

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 NUMBERS = ("splits", "graphs", "nodes", "edges", "features", "classes", "h edge", "h adj")
 # What a narrow terminal can do without, in this order; the sheet of a single data set has it all.
-DISPENSABLE = ("source", "licence", "classes", "features", "level", "graphs", "splits")
+DISPENSABLE = ("source", "licence", "classes", "features", "level", "graphs", "splits", "metric")
 
 
 def dataset_rows(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from rich.console import Group
 from rich.table import Table
 
+from eegnn.experiments.demo import DemoResult
 from eegnn.nn.exits import Exits
 
 
@@ -19,3 +23,28 @@ def exit_histogram(exits: Exits, width: int = 40) -> Table:
         bar = "█" * round(width * count / highest) if highest else ""
         table.add_row(str(layer), f"{count:,}", bar or ("▏" if count else ""))
     return table
+
+
+def demo_report(result: DemoResult) -> Group:
+    """Say what the demo found."""
+    exits = result.exits
+    return Group(
+        f"\nWho left when (of {exits.layer.numel():,} nodes, budget {exits.num_layers}):",
+        exit_histogram(exits),
+        f"\ntest ROC AUC      {result.test:.4f}   (validation {result.val:.4f}, "
+        f"epoch {result.best_epoch})"
+        f"\nat full depth     {result.test_full_depth:.4f}"
+        f"\ntime with exits   {1e3 * result.seconds_with_exits:.1f} ms a pass, "
+        f"{float(exits.cost):.0%} of the node updates"
+        f"\ntime without      {1e3 * result.seconds_full_depth:.1f} ms a pass",
+    )
+
+
+def run_report(summary: dict[str, Any]) -> str:
+    """Say how a training run ended, from its summary."""
+    exits = summary["exits"]
+    return (
+        f"test {summary['metric']} {summary['test']:.4f}  (validation {summary['val']:.4f}, epoch "
+        f"{summary['best_epoch']} of {summary['epochs']}; exits {exits['min']}/{exits['median']:g}/"
+        f"{exits['max']}; {summary['params']:,} parameters; {summary['seconds']:.0f} s)"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,19 +21,20 @@ class Units:
         x: ``[n, in_channels]`` or ``None``.
         adj: the graph, or the graphs side by side.
         edge_attr: edge features or ``None``.
-        y: labels of all units.
+        y: labels of all units; ``None`` where there are none to learn from.
         index: which units count, ``None`` for all.
     """
 
     x: Tensor | None
     adj: Adjacency
     edge_attr: Tensor | None
-    y: Tensor
+    y: Tensor | None
     index: Tensor | None = None
 
     @property
     def labels(self) -> Tensor:
         """Labels of the units that count."""
+        assert self.y is not None
         return self.y if self.index is None else self.y[self.index]
 
     def of(self, out: Tensor) -> Tensor:
@@ -50,13 +51,15 @@ class Batches:
     Args:
         problem: what to train on.
         batch_size: graphs a batch.
+        with_edges: whether the model takes edge features.
     """
 
-    def __init__(self, problem: Problem, batch_size: int) -> None:
+    def __init__(self, problem: Problem, batch_size: int, with_edges: bool = True) -> None:
         self.problem = problem
         self.batch_size = batch_size
+        self.with_edges = with_edges
         self._fixed: dict[str, list[Units]] = {}
-        self._whole = None if problem.inductive else _units(problem.graphs[0])
+        self._whole = None if problem.inductive else gather(problem.graphs, with_edges)
 
     def training(self, generator: torch.Generator) -> Iterator[Units]:
         """The training part, for one epoch."""
@@ -84,11 +87,13 @@ class Batches:
 
     def _batch(self, index: Tensor) -> Units:
         graphs = [self.problem.graphs[i] for i in index.tolist()]
-        return _units(Batch.from_data_list(graphs))
+        return gather(graphs, self.with_edges)
 
 
-def _units(data: Data) -> Units:
-    batch = data.batch if isinstance(data, Batch) else None
-    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch)
-    assert isinstance(data.y, Tensor)
-    return Units(data.x, adj, data.edge_attr, data.y)
+def gather(graphs: Sequence[Data], with_edges: bool) -> Units:
+    """Put graphs side by side, with or without their edge features."""
+    data = Batch.from_data_list(list(graphs))
+    adj = Adjacency.from_edge_index(
+        data.edge_index, data.num_nodes, data.batch, num_graphs=len(graphs)
+    )
+    return Units(data.x, adj, data.edge_attr if with_edges else None, data.y)

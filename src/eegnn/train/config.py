@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +14,7 @@ class Config(BaseModel):
     ``options`` are further arguments of the model's constructor.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     dataset: str
     model: str = "eegnn"
@@ -39,7 +40,7 @@ class Config(BaseModel):
     )
     loss: Literal["auto", "mse", "l1", "log10_mse"] = "auto"
     cost_weight: float = Field(default=0.0, ge=0, description="weight of exits.cost in the loss")
-    standardize: bool = Field(False, description="features to mean 0 and variance 1")
+    standardize: bool = Field(default=False, description="features to mean 0 and variance 1")
     encoding: Literal["none", "rwse", "lappe"] = "none"
     encoding_dim: int = Field(default=16, ge=1)
 
@@ -52,6 +53,10 @@ def make_config(*layers: dict[str, Any]) -> Config:
     """
     merged: dict[str, Any] = {}
     for layer in layers:
+        if not isinstance(layer, dict):
+            raise ValueError(f"settings must be a table, got {layer!r}")
+        if not isinstance(layer.get("options", {}), dict):
+            raise ValueError(f"options must be a table, got {layer['options']!r}")
         options = {**merged.get("options", {}), **layer.get("options", {})}
         merged = {**merged, **layer, "options": options}
     try:
@@ -68,8 +73,6 @@ def make_config(*layers: dict[str, Any]) -> Config:
 
 def parse_overrides(pairs: list[str]) -> dict[str, Any]:
     """Turn ``["lr=0.003", "options.nu0=0"]`` into a dictionary; values are JSON, or else text."""
-    import json
-
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -80,7 +83,10 @@ def parse_overrides(pairs: list[str]) -> dict[str, Any]:
         except ValueError:
             value = text
         if key.startswith("options."):
-            settings.setdefault("options", {})[key.removeprefix("options.")] = value
+            options = settings.setdefault("options", {})
+            if not isinstance(options, dict):
+                raise ValueError(f"options must be a table, got {options!r}")
+            options[key.removeprefix("options.")] = value
         else:
             settings[key] = value
     return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,10 @@ def _gather(done: list[tuple[Units, Tensor, Exits]], batches: Batches) -> Evalua
     problem = batches.problem
     out = torch.cat([units.of(out) for units, out, _ in done]).float()
     y = torch.cat([units.labels for units, _, _ in done])
-    score = METRICS[problem.metric](out * problem.scale, y * problem.scale)
+    # What is not finite has no score; a comparison would take it for some class.
+    score = math.nan
+    if bool(out.isfinite().all()):
+        score = METRICS[problem.metric](out * problem.scale, y * problem.scale)
     return Evaluation(
         out=out,
         y=y,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
 import time
 import warnings
@@ -64,7 +66,7 @@ class Trainer:
         self.folder = folder
         torch.manual_seed(config.seed)
         self.model: GraphModel = build_model(config, problem)
-        self.batches = Batches(problem, config.batch_size)
+        self.batches = Batches(problem, config.batch_size, self.model.edge_dim is not None)
         self.problem = problem
         self.loss = choose_loss(config.loss, problem.task)
         self.optimizer = _optimizer(config, self.model)
@@ -72,6 +74,7 @@ class Trainer:
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
         self._warned = False
+        self._metrics = hashlib.sha256()
 
     def fit(self, on_epoch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Train to the end and return the summary.
@@ -84,7 +87,7 @@ class Trainer:
         """
         while not self._done():
             line = self._epoch()
-            self.folder.append_metrics(line)
+            self._metrics.update(self.folder.append_metrics(line))
             if better(self.problem.metric, line["val"], self.progress.best_val):
                 self.progress.best_val, self.progress.best_test = line["val"], line["test"]
                 self.progress.best_epoch = self.progress.epoch
@@ -96,17 +99,22 @@ class Trainer:
 
     def resume(self) -> None:
         """Take up the state on disk, if an epoch was finished."""
+        self.folder.sweep()
         state = self.folder.state()
         if state is None:
             self.folder.truncate_metrics(0)
             return
+        if state["config"] != self.config.model_dump_json():
+            raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
         torch.set_rng_state(state["random"])
         self.progress = Progress(**state["progress"])
-        self.folder.truncate_metrics(self.progress.epoch)
+        self._metrics.update(self.folder.truncate_metrics(self.progress.epoch))
+        if self._metrics.hexdigest() != state["metrics"]:
+            raise ValueError(f"{self.folder.path / 'metrics.jsonl'} is damaged: it was changed")
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -116,6 +124,8 @@ class Trainer:
             "order": self.order.get_state(),
             "random": torch.get_rng_state(),
             "progress": vars(self.progress),
+            "config": self.config.model_dump_json(),
+            "metrics": self._metrics.hexdigest(),
         }
 
     def _done(self) -> bool:
@@ -131,6 +141,7 @@ class Trainer:
         for units in self.batches.training(self.order):
             total += self._step(units) * len(units.labels)
             count += len(units.labels)
+        lr = self.scheduler.get_last_lr()[0]
         self.scheduler.step()
         found = evaluate(self.model, self.batches, ("val", "test"))
         exits = found["val"].exits
@@ -147,7 +158,7 @@ class Trainer:
             "test": found["test"].score,
             "exit_mean": float(exits.layer.double().mean()),
             "exit_quantiles": [float(low), float(median), float(high)],
-            "lr": self.scheduler.get_last_lr()[0],
+            "lr": lr,
             "seconds": seconds,
         }
 
@@ -216,12 +227,10 @@ def _schedule(config: Config) -> Callable[[int], float]:
 
 
 def _write_exits(path: Path, found: dict[str, Evaluation]) -> None:
-    import io
-
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, part in found.items():
         arrays[f"{name}_layer"] = part.layer.numpy()
         arrays[f"{name}_time"] = part.time.numpy()
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())

@@ -23,19 +23,19 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
     if config.model not in NAMES:
         raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
     model = MODELS[NAMES[config.model]]
-    known = set(inspect.signature(model).parameters)
+    parameters = set(inspect.signature(model).parameters)
+    settled = {
+        **_from_problem(problem, parameters),
+        "hidden_channels": config.hidden_channels,
+        "num_layers": config.num_layers,
+    }
+    known = parameters - settled.keys()
     if unknown := sorted(config.options.keys() - known):
         raise ValueError(
             f"options.{unknown[0]} is no option of {config.model}; known are "
-            f"{', '.join(sorted(known - set(_from_problem(problem, known))))}"
+            f"{', '.join(sorted(known))}"
         )
-    arguments = {
-        **_from_problem(problem, known),
-        "hidden_channels": config.hidden_channels,
-        "num_layers": config.num_layers,
-        **config.options,
-    }
-    return model(**arguments)
+    return model(**settled, **config.options)
 
 
 def _from_problem(problem: Problem, known: set[str]) -> dict[str, Any]:

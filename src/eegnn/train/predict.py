@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
-from torch_geometric.data import Batch
 
 from eegnn.data.npz import read_graphs
 from eegnn.data.open import open_problem
-from eegnn.graph import Adjacency
 from eegnn.io import write_atomically
 from eegnn.nn.exits import Exits
+from eegnn.train.batches import gather
 from eegnn.train.prepare import prepare, prepare_others
 from eegnn.train.run import RunFolder
 
@@ -45,14 +44,14 @@ def predict_to_csv(
         graphs, scale = problem.graphs, problem.scale
     else:
         graphs = prepare_others(read_graphs(input_file), config, root)
-        scale = 1.0 if model.task != "regression" else open_problem(config.dataset).scale
+        regression = model.task == "regression"
+        scale = open_problem(config.dataset, config.split, root).scale if regression else 1.0
     text = io.StringIO(newline="")
     table = csv.writer(text)
     count = 0
     for start in range(0, len(graphs), config.batch_size):
-        data = Batch.from_data_list(list(graphs[start : start + config.batch_size]))
-        adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, data.batch)
-        outputs, exits = model.predict(data.x, adj, data.edge_attr, **knobs)
+        batch = gather(graphs[start : start + config.batch_size], model.edge_dim is not None)
+        outputs, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
         if count == 0:
             table.writerow(_header(model.task, model.out_channels))
         for row in _rows(model.task, outputs * scale, exits):

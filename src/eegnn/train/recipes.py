@@ -32,11 +32,12 @@ def read_recipe(path: Path) -> dict[str, Any]:
     """Read a recipe: TOML, or the ``config.json`` of a run."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no recipe {path}")
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         raise ValueError(f"{path} is not a recipe: {error}") from error
-    if not isinstance(content, dict):
+    settings = content.get("config", content) if isinstance(content, dict) else content
+    if not isinstance(settings, dict):
         raise ValueError(f"{path} is not a recipe: it must be a table of settings")
-    return dict(content.get("config", content))
+    return settings

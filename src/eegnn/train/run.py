@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import pickle
 import platform
 import subprocess
 from importlib.metadata import version
@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from eegnn import _check
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
@@ -57,9 +56,10 @@ class RunFolder:
         path = self.path / "config.json"
         if not path.is_file():
             raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
+        about = _read_json(path)
         try:
-            return make_config(json.loads(path.read_bytes())["config"])
-        except (ValueError, KeyError, TypeError) as error:
+            return make_config(about["config"])
+        except (ValueError, KeyError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
 
     def model(self) -> GraphModel:
@@ -68,9 +68,13 @@ class RunFolder:
 
     def write_state(self, state: dict[str, Any]) -> None:
         """Write ``state.pt``."""
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
-        write_atomically(self.path / "state.pt", buffer.getvalue(), durable=False)
+        content = _saved(state)
+        # torch.load does not notice a changed bit; the checksum of what is wrapped here does.
+        wrapped = {
+            "state": torch.frombuffer(bytearray(content), dtype=torch.uint8),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+        write_atomically(self.path / "state.pt", _saved(wrapped), durable=False)
 
     def state(self) -> dict[str, Any] | None:
         """Read ``state.pt``; ``None`` where no epoch was finished.
@@ -82,32 +86,47 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            state = torch.load(path, weights_only=True)
-        except (RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+            wrapped = torch.load(path, weights_only=True)
+            content = wrapped["state"].numpy().tobytes()
+            if hashlib.sha256(content).hexdigest() != wrapped["sha256"]:
+                raise ValueError("its checksum is wrong")
+            return dict(torch.load(io.BytesIO(content), weights_only=True))
+        except Exception as error:  # a damaged file can make torch.load raise anything
             raise ValueError(
-                f"{path} is damaged and cannot be resumed from; train again with another --out"
+                f"{path} is damaged and cannot be resumed from ({error}); train again with "
+                f"another --out"
             ) from error
-        _check.choice("state", type(state), (dict,))
-        return state
 
-    def append_metrics(self, line: dict[str, Any]) -> None:
-        """Add a line to ``metrics.jsonl``."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+    def sweep(self) -> None:
+        """Remove what writes that were killed left behind."""
+        for file in self.path.glob(".*.????????????????"):
+            file.unlink(missing_ok=True)
 
-    def truncate_metrics(self, epochs: int) -> None:
-        """Forget epochs that were written but not finished."""
+    def append_metrics(self, line: dict[str, Any]) -> bytes:
+        """Add a line to ``metrics.jsonl`` and return it as written."""
+        written = (json.dumps(line) + "\n").encode()
+        with (self.path / "metrics.jsonl").open("ab") as file:
+            file.write(written)
+        return written
+
+    def truncate_metrics(self, epochs: int) -> bytes:
+        """Forget epochs that were written but not finished; return what remains."""
         path = self.path / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         if len(lines) < epochs or any(not line.endswith(b"\n") for line in lines[:epochs]):
             raise ValueError(f"{path} is damaged: {epochs} epochs were finished, it holds fewer")
-        write_atomically(path, b"".join(lines[:epochs]))
+        remains = b"".join(lines[:epochs])
+        write_atomically(path, remains)
+        return remains
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read ``metrics.jsonl``."""
         path = self.path / "metrics.jsonl"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            return [json.loads(line) for line in text.splitlines()]
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write ``summary.json``."""
@@ -116,7 +135,7 @@ class RunFolder:
     def summary(self) -> dict[str, Any] | None:
         """Read ``summary.json``; ``None`` for a run that is not finished."""
         path = self.path / "summary.json"
-        return json.loads(path.read_bytes()) if path.exists() else None
+        return _read_json(path) if path.exists() else None
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -153,6 +172,22 @@ def commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return head + ("+" if changed else "")
+
+
+def _saved(content: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is damaged: it must hold a JSON object")
+    return content
 
 
 def _json(content: dict[str, Any]) -> bytes:

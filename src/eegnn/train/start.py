@@ -39,6 +39,34 @@ def default_folder(config: Config) -> Path:
     return Path("runs") / f"{name}-{config.model}-split{config.split}-seed{config.seed}"
 
 
+def take_up(wanted: Config | None, folder: Path, resume: bool) -> tuple[Config, bool]:
+    """Settle what to train: what is wanted, or what the folder holds.
+
+    Args:
+        wanted: what the user asks for; ``None`` for whatever the folder holds.
+        folder: where the run is kept, or will be.
+        resume: go on with a run in the folder. Where there is none yet, a new one starts.
+
+    Returns:
+        The configuration, and whether there is a run to go on with.
+
+    Raises:
+        ValueError: the run in the folder is not the one that is wanted.
+    """
+    if not resume or (wanted is not None and not (folder / "config.json").exists()):
+        assert wanted is not None
+        return wanted, False
+    config = RunFolder(folder).config()
+    if wanted is not None and wanted != config:
+        old, new = config.model_dump(), wanted.model_dump()
+        key = next(key for key in new if new[key] != old[key])
+        raise ValueError(
+            f"{folder} holds a run with {key}={old[key]!r}, not {new[key]!r}: resume it with "
+            f"--resume --out alone, or choose another --out"
+        )
+    return config, True
+
+
 def train(
     config: Config,
     folder: Path,
@@ -49,7 +77,7 @@ def train(
     """Train and return the summary; a finished run is not trained again.
 
     Args:
-        config: everything that decides the run; with ``resume`` it must be that of the folder.
+        config: everything that decides the run; with ``resume`` that of the folder.
         folder: where the run is kept.
         resume: go on with the run in ``folder``.
         root: the data folder.
@@ -58,6 +86,8 @@ def train(
     run = RunFolder(folder)
     if resume and (done := run.summary()) is not None:
         return done
+    if resume and run.config() != config:
+        raise ValueError(f"{folder} holds a run with another configuration")
     trainer = Trainer(config, prepare(config, root), run)
     if resume:
         trainer.resume()

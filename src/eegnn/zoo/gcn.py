@@ -66,7 +66,8 @@ class GCN(GraphModel):
         self.config = config
         self.residual = _check.boolean("residual", residual)
         self.convs = nn.ModuleList(
-            GCNConv(hidden_channels, hidden_channels) for _ in range(num_layers)
+            GCNConv(hidden_channels, hidden_channels, add_self_loops=False)  # they are in already
+            for _ in range(num_layers)
         )
 
     def reset_parameters(self) -> None:

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from eegnn.data.npz import write_npz
+from eegnn.data.problem import Problem
+from eegnn.train import predict
+from eegnn.train.predict import predict_to_csv
+from eegnn.train.run import RunFolder
+from tests.train.problems import graph_problem, new_run, node_problem, regression_problem
+
+OPTIONS = {"continue_bias": 2.0, "head_scale": 3.0}
+
+
+def multilabel_problem() -> Problem:
+    problem = graph_problem()
+    graphs = [graph.clone() for graph in problem.graphs]
+    for i, graph in enumerate(graphs):
+        graph.y = torch.tensor([[float(i % 2), float(i % 3 == 0), 1.0 - i % 2]])
+    return replace(problem, graphs=graphs, task="multilabel", metric="ap", out_channels=3)
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "node": node_problem,
+    "graph": graph_problem,
+    "regression": regression_problem,
+    "multilabel": multilabel_problem,
+}
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Problem:
+    """A problem that runs find whatever data set they name."""
+    made = PROBLEMS[request.param]()
+    monkeypatch.setattr(predict, "prepare", lambda config, root: made)
+    monkeypatch.setattr(predict, "open_problem", lambda *args: made)
+    return made
+
+
+@pytest.fixture
+def run(problem: Problem, tmp_path: Path) -> Path:
+    new_run(tmp_path / "run", problem, epochs=2, batch_size=5, options=OPTIONS).fit()
+    return tmp_path / "run"
+
+
+def rows_of(path: Path) -> list[dict[str, float]]:
+    with path.open(newline="") as file:
+        return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def by_hand(run: Path, problem: Problem, graphs: Any, **knobs: Any) -> list[dict[str, float]]:
+    data = Batch.from_data_list(list(graphs))
+    out, exits = RunFolder(run).model().predict(data.x, data.edge_index, batch=data.batch, **knobs)
+    rows = []
+    for unit, row in enumerate(out):
+        if problem.task == "classification":
+            said = {"class": float(row.argmax()), "probability": float(row.softmax(0).max())}
+        elif problem.task == "multilabel":
+            said = {f"label_{k}": float(p) for k, p in enumerate(row.sigmoid())}
+        else:
+            said = {f"value_{k}": float(v) * problem.scale for k, v in enumerate(row)}
+        left = {"exit_layer": float(exits.layer[unit]), "exit_time": float(exits.time[unit])}
+        rows.append({"unit": float(unit), **said, **left})
+    return rows
+
+
+def assert_same(found: list[dict[str, float]], expected: list[dict[str, float]]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert list(one) == list(other)
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_all_units_of_a_run_are_predicted(run: Path, problem: Problem, tmp_path: Path) -> None:
+    count = predict_to_csv(run, tmp_path / "out.csv", None, None)
+    found = rows_of(tmp_path / "out.csv")
+    assert count == len(found)
+    assert_same(found, by_hand(run, problem, problem.graphs))
+
+
+def test_knobs_reach_the_model(run: Path, problem: Problem, tmp_path: Path) -> None:
+    predict_to_csv(run, tmp_path / "out.csv", None, None, max_layers=1)
+    found = rows_of(tmp_path / "out.csv")
+    assert max(row["exit_layer"] for row in found) == 1
+    assert_same(found, by_hand(run, problem, problem.graphs, max_layers=1))
+
+
+def test_graphs_of_a_file_need_no_labels(run: Path, problem: Problem, tmp_path: Path) -> None:
+    unseen = [Data(x=graph.x + 0.5, edge_index=graph.edge_index) for graph in problem.graphs[:7]]
+    write_npz(tmp_path / "new.npz", unseen if len(unseen) > 1 else unseen[0])
+    predict_to_csv(run, tmp_path / "out.csv", tmp_path / "new.npz", None)
+    assert_same(rows_of(tmp_path / "out.csv"), by_hand(run, problem, unseen))
+
+
+def test_what_cannot_be_predicted_leaves_no_table(run: Path, tmp_path: Path) -> None:
+    wide = Data(x=torch.ones(3, 9), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    write_npz(tmp_path / "wide.npz", wide)
+    with pytest.raises(ValueError, match="x must have shape"):
+        predict_to_csv(run, tmp_path / "out.csv", tmp_path / "wide.npz", None)
+    with pytest.raises(FileNotFoundError, match=r"absent\.npz"):
+        predict_to_csv(run, tmp_path / "out.csv", tmp_path / "absent.npz", None)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        predict_to_csv(tmp_path, tmp_path / "out.csv", None, None)
+    assert not (tmp_path / "out.csv").exists()
