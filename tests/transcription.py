@@ -216,7 +216,7 @@ def run(
             survival[u] = float(survival[u] * stay)
             expected_steps[u] += survival[u]
             if exit_threshold is not None:
-                leaves[u] = 1.0 - survival[u] >= exit_threshold
+                leaves[u] = survival[u] <= 1.0 - exit_threshold
             elif objective == "expected":
                 leaves[u] = survival[u] <= 0.5
             else:

@@ -171,9 +171,10 @@ def test_temperature_is_softplus_plus_nu0(adj: Adjacency) -> None:
     head = MLP(4, 4, 1, bias=False).double()
     h = states(4)
     raw = (h @ head.lins[0].weight.T).detach().view(-1).numpy()  # type: ignore[operator]
-    out = Temperature(head, nu0=0.25)(h, adj)
+    out = Temperature(head, nu0=0.25, scale=0.5)(h, adj)
     assert out.shape == (5,)
-    np.testing.assert_allclose(out.detach().numpy(), np.log1p(np.exp(raw)) + 0.25, rtol=1e-12)
+    expected = np.log1p(np.exp(0.5 * raw)) + 0.25
+    np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12)
 
 
 def test_temperature_never_falls_below_nu0(adj: Adjacency) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from eegnn.data.problem import Problem
+from eegnn.train.run import RunFolder
 from tests.train.problems import graph_problem, new_run, node_problem, regression_problem
 
 FIELDS = {
@@ -108,5 +109,7 @@ def test_a_finished_run_holds_the_files_of_the_contract(tmp_path: Path) -> None:
 
 def test_the_state_executes_nothing_when_loaded(tmp_path: Path) -> None:
     new_run(tmp_path, node_problem()).fit()
-    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    torch.load(tmp_path / "state.pt", weights_only=True)
+    state = RunFolder(tmp_path).state()
+    assert state is not None
     assert state["progress"]["epoch"] == 5

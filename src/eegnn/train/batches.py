@@ -92,8 +92,10 @@ class Batches:
 
 def gather(graphs: Sequence[Data], with_edges: bool) -> Units:
     """Put graphs side by side, with or without their edge features."""
-    data = Batch.from_data_list(list(graphs))
-    adj = Adjacency.from_edge_index(
-        data.edge_index, data.num_nodes, data.batch, num_graphs=len(graphs)
-    )
+    if len(graphs) == 1:  # as it is: a large graph is not copied
+        data, batch = graphs[0], None
+    else:
+        data = Batch.from_data_list(list(graphs))
+        batch = data.batch
+    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch, num_graphs=len(graphs))
     return Units(data.x, adj, data.edge_attr if with_edges else None, data.y)
