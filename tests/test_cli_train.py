@@ -76,6 +76,15 @@ def test_results_are_added_once(tmp_path: Path) -> None:
     assert not (tmp_path / "second").exists()
 
 
+def test_tune_writes_a_recipe_that_train_takes(tmp_path: Path) -> None:
+    printed = run("tune", "board.npz", "--model", "gcn", "--trials", "2", "--epochs", "1", "--json")
+    best = json.loads(printed)
+    assert best["finished"] == 2
+    assert (tmp_path / "study" / "history.png").exists()
+    summary = json.loads(run("train", "--recipe", best["recipe"], "--out", "again", "--json"))
+    assert summary["val"] == best["val"]
+
+
 def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
     run("train", "board.npz", "--epochs", "2", "--out", "run")
     (tmp_path / "run" / "summary.json").unlink()

@@ -151,6 +151,50 @@ def train(
         _print_json(**summary)
 
 
+@app.command()
+def tune(
+    dataset: Annotated[str, typer.Argument(help="A name from `eegnn datasets`, or a file.npz.")],
+    model: Annotated[str, typer.Option(help="eegnn, sasgnn or gcn.")] = "eegnn",
+    trials: Annotated[int, typer.Option(min=1, help="Size of the study, over all workers.")] = 32,
+    storage: Annotated[
+        str, typer.Option(help="An Optuna storage; workers with the same one share the study.")
+    ] = "sqlite:///study.db",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data a trial.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value for what is not searched.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for trials, best.json and pictures.")] = Path(
+        "study"
+    ),
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search for settings in the paper's search space; start it several times to share the work.
+
+    A study that was stopped goes on with the same command. The best settings end up in
+    best.json, for `eegnn train --recipe`.
+    """
+    from eegnn.train.config import parse_overrides
+    from eegnn.train.start import configure
+    from eegnn.train.tune import tune as search
+
+    overrides = ({} if epochs is None else {"epochs": epochs}) | parse_overrides(settings or [])
+    config = configure(dataset, model, None, overrides)
+    messages = Console(stderr=True)
+
+    def tell(number: int, state: str, value: float | None) -> None:
+        score = "" if value is None else f"  validation {value:.4f}"
+        messages.print(f"trial {number}: {state}{score}")
+
+    best = search(config, trials, storage, out, data_dir, tell)
+    Console(stderr=as_json).print(
+        f"best of {best['finished']}: trial {best['number']}, validation {best['val']:.4f}, test "
+        f"{best['test']:.4f} → {best['recipe']}"
+    )
+    if as_json:
+        _print_json(dataset=dataset, model=model, **best)
+
+
 @app.command("eval")
 def evaluate(
     run: RunPath,

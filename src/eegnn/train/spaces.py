@@ -1,0 +1,88 @@
+"""The search spaces of the paper (Appendix, Hyperparameters)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optuna import Trial
+
+Space = Callable[["Trial"], dict[str, Any]]
+
+
+def _usual(trial: Trial) -> dict[str, Any]:
+    """What Co-GNN's search varies, which the paper takes over for all but ECHO."""
+    return {
+        "lr": trial.suggest_float("lr", 1e-3, 1e-2, log=True),
+        "hidden_channels": trial.suggest_categorical("hidden_channels", [32, 64, 128]),
+        "options": {"dropout": trial.suggest_categorical("dropout", [0.0, 0.2, 0.5])},
+    }
+
+
+def _usual_sasgnn(trial: Trial) -> dict[str, Any]:
+    settings = _usual(trial)
+    settings["num_layers"] = trial.suggest_int("num_layers", 5, 20, step=5)
+    settings["options"]["step_size"] = trial.suggest_categorical("step_size", [0.1, 0.5, 1.0])
+    return settings
+
+
+def _usual_eegnn(trial: Trial) -> dict[str, Any]:
+    settings = _usual(trial)
+    settings["num_layers"] = 20
+    settings["options"] |= {
+        "head_layers": trial.suggest_int("head_layers", 1, 3),
+        "head_channels": trial.suggest_categorical("head_channels", [4, 8, 16, 32, 64]),
+        "nu0": trial.suggest_categorical("nu0", [0.0, 0.1]),
+    }
+    return settings
+
+
+def _echo(trial: Trial) -> dict[str, Any]:
+    return {
+        "lr": trial.suggest_float("lr", 1e-5, 1e-2, log=True),
+        "weight_decay": trial.suggest_float("weight_decay", 1e-8, 1e-3, log=True),
+        "hidden_channels": trial.suggest_int("hidden_channels", 32, 256),
+        "options": {},
+    }
+
+
+def _echo_sasgnn(trial: Trial) -> dict[str, Any]:
+    settings = _echo(trial)
+    settings["num_layers"] = trial.suggest_int("num_layers", 1, 40)
+    settings["options"]["step_size"] = trial.suggest_float("step_size", 0.01, 1.0)
+    return settings
+
+
+def _echo_eegnn(trial: Trial) -> dict[str, Any]:
+    settings = _echo(trial)
+    settings["num_layers"] = 40
+    settings["options"] |= {
+        "confidence": "sas",
+        "nu0": 1.0,
+        "head_layers": trial.suggest_int("head_layers", 1, 40),
+        "head_channels": trial.suggest_int("head_channels", 32, 128),
+    }
+    return settings
+
+
+def _depth(base: Space, low: int, high: int) -> Space:
+    def space(trial: Trial) -> dict[str, Any]:
+        return {**base(trial), "num_layers": trial.suggest_int("num_layers", low, high)}
+
+    return space
+
+
+#: By family of data sets and model.
+SPACES: dict[str, dict[str, Space]] = {
+    "echo": {"sasgnn": _echo_sasgnn, "eegnn": _echo_eegnn, "gcn": _depth(_echo, 1, 40)},
+    "usual": {"sasgnn": _usual_sasgnn, "eegnn": _usual_eegnn, "gcn": _depth(_usual, 2, 10)},
+}
+
+
+def find_space(dataset: str, model: str) -> Space:
+    """Return the search space for a data set and a model."""
+    spaces = SPACES["echo" if dataset.startswith("echo-") else "usual"]
+    if model not in spaces:
+        raise ValueError(f"there is no search space for {model!r}; known are {', '.join(spaces)}")
+    return spaces[model]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from eegnn.data.minesweeper import minesweeper
+from eegnn.data.npz import write_npz
+from eegnn.train.config import Config, make_config
+from eegnn.train.recipes import read_recipe
+from eegnn.train.spaces import SPACES, find_space
+from eegnn.train.tune import tune
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    write_npz(tmp_path / "board.npz", minesweeper(10))
+    return make_config({"dataset": str(tmp_path / "board.npz"), "model": "sasgnn", "epochs": 2})
+
+
+def storage(folder: Path) -> str:
+    return f"sqlite:///{folder / 'study.db'}"
+
+
+def trials(config: Config, folder: Path) -> list[optuna.trial.FrozenTrial]:
+    name = f"{config.dataset}-{config.model}"
+    return optuna.load_study(study_name=name, storage=storage(folder)).trials
+
+
+def work(config: Config, folder: Path) -> None:
+    tune(config, 8, storage(folder), folder / "study")
+
+
+def test_the_best_settings_become_a_recipe(config: Config, tmp_path: Path) -> None:
+    seen: list[tuple[int, str]] = []
+    best = tune(
+        config,
+        3,
+        storage(tmp_path),
+        tmp_path / "study",
+        on_trial=lambda number, state, value: seen.append((number, state)),
+    )
+    assert seen == [(0, "complete"), (1, "complete"), (2, "complete")]
+    values = [trial.value for trial in trials(config, tmp_path)]
+    assert best["val"] == max(value for value in values if value is not None)
+    recipe = read_recipe(Path(best["recipe"]))
+    assert recipe["lr"] == best["params"]["lr"]
+    summary = tmp_path / "study" / f"trial-{best['number']}" / "summary.json"
+    assert json.loads(summary.read_text())["val"] == best["val"]
+    assert (tmp_path / "study" / "history.png").exists()
+
+
+def test_a_study_goes_on_where_it_was_left(config: Config, tmp_path: Path) -> None:
+    tune(config, 2, storage(tmp_path), tmp_path / "study")
+    again = tune(config, 4, storage(tmp_path), tmp_path / "study")
+    assert again["finished"] == 4
+    assert tune(config, 4, storage(tmp_path), tmp_path / "study")["finished"] == 4
+    drawn = [tuple(sorted(trial.params.items())) for trial in trials(config, tmp_path)]
+    assert len(set(drawn)) == 4
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_study(config: Config, tmp_path: Path) -> None:
+    tune(config, 1, storage(tmp_path), tmp_path / "study")  # the tables are there
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(config, tmp_path)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    done = [
+        t for t in trials(config, tmp_path) if t.state in (TrialState.COMPLETE, TrialState.PRUNED)
+    ]
+    assert sorted(trial.number for trial in done) == list(range(8))
+
+
+@pytest.mark.parametrize("family", SPACES)
+def test_every_space_gives_settings_that_exist(family: str) -> None:
+    for model, space in SPACES[family].items():
+        study = optuna.create_study()
+        make_config({"dataset": "x", "model": model}, space(study.ask()))
+
+
+def test_a_model_without_a_space_is_named() -> None:
+    with pytest.raises(ValueError, match="no search space for 'gat'"):
+        find_space("texas", "gat")
