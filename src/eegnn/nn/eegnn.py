@@ -153,7 +153,7 @@ class EEGNN(GraphModel):
             h,
             adj,
             edge_attr,
-            self.decoder,
+            self.decoder.bind(),
             max_layers=max_layers,
             exit_threshold=exit_threshold,
             sample=sample,

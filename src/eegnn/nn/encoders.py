@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -70,6 +72,24 @@ class Decoder(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.mlp.reset_parameters()
+
+    def bind(self) -> Callable[[Tensor], Tensor]:
+        """Return the decoder for one forward pass that calls it at several exits.
+
+        All exits of a unit then miss the same channels. They are guesses of one unit, and a mask
+        for each would take a fifth of a training step.
+        """
+        mask: Tensor | None = None
+
+        def decode(z: Tensor) -> Tensor:
+            nonlocal mask
+            if not self.training or self.dropout.p == 0:
+                return self.mlp(z)
+            if mask is None:
+                mask = self.dropout(torch.ones_like(z))
+            return self.mlp(z * mask)
+
+        return decode
 
     def forward(self, z: Tensor) -> Tensor:
         """Return ``[U, out_channels]``."""
