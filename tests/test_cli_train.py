@@ -72,6 +72,7 @@ def test_results_are_added_once(tmp_path: Path) -> None:
     command = ["train", "board.npz", "--epochs", "1", "--results", "results.jsonl"]
     run(*command, "--out", "first")
     assert "already" in run(*command, "--out", "second")
+    assert json.loads(run(*command, "--out", "second", "--json"))["dataset"] == "board.npz"
     assert (tmp_path / "results.jsonl").read_text().count("\n") == 1
     assert not (tmp_path / "second").exists()
 

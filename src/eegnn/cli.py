@@ -138,6 +138,8 @@ def train(
     console = Console(stderr=as_json)
     if results is not None and (known := find_result(results, config)) is not None:
         console.print(f"in {results} already: test {known['metric']} {known['test']:.4f}")
+        if as_json:
+            _print_json(**known)
         return
     Console(stderr=True).print(
         f"{config.model} on {config.dataset}, split {config.split}: {folder}"
