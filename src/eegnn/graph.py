@@ -58,6 +58,7 @@ class Adjacency:
         self._source = source
         self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
         self._row: Tensor | None = None
+        self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
 
     @classmethod
@@ -144,7 +145,9 @@ class Adjacency:
     @property
     def edge_index(self) -> Tensor:
         """``int64 [2, num_edges]``, for layers that take PyG's format."""
-        return torch.stack([self.col.long(), self.row])
+        if self._edge_index is None:
+            self._edge_index = torch.stack([self.col.long(), self.row])
+        return self._edge_index
 
     def propagate(self, x: Tensor, norm: Norm = "sym", rows: Tensor | None = None) -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
