@@ -12,6 +12,7 @@ import torch
 
 from eegnn import EEGNN, SASGNN
 from eegnn.nn.model import GraphModel
+from eegnn.zoo.gcn import GCN
 from tests.nn.model_examples import EDGE_INDEX, KINDS, build, features
 
 
@@ -31,7 +32,7 @@ def test_copies_are_equal_and_independent(kind: str, way: str) -> None:
 
 @pytest.mark.parametrize("model_class", [SASGNN, EEGNN])
 def test_repr_is_one_line(model_class: type[GraphModel]) -> None:
-    text = repr(model_class(5, 8, 3, 6, level="graph"))  # type: ignore[call-arg]
+    text = repr(model_class(5, 8, 3, 6, level="graph"))
     assert text == f"{model_class.__name__}(5, 8, 3, num_layers=6, level='graph')"
 
 
@@ -54,12 +55,19 @@ def test_reset_draws_all_weights_anew_and_is_seeded(kind: str) -> None:
 @pytest.mark.parametrize("model_class", [SASGNN, EEGNN])
 def test_config_holds_every_argument_of_the_constructor(model_class: type[GraphModel]) -> None:
     build_one: Callable[..., GraphModel] = model_class
-    parameters = inspect.signature(model_class).parameters
     model = build_one(5, 8, 3, dropout=0.25, pool="max")
-    assert list(model.config) == list(parameters)
+    defaults = model_class.defaults()
+    signature = inspect.signature(model_class).parameters
+    assert {*signature} - {"kwargs"} <= defaults.keys()
+    assert model.config.keys() == defaults.keys()
     given_values = {
         "in_channels": 5, "hidden_channels": 8, "out_channels": 3, "dropout": 0.25, "pool": "max"
     }  # fmt: skip
-    for name, parameter in parameters.items():
-        assert model.config[name] == given_values.get(name, parameter.default)
+    for name, default in defaults.items():
+        assert model.config[name] == given_values.get(name, default)
     assert build_one(**model.config).config == model.config
+
+
+def test_a_model_without_edge_features_refuses_edge_dim() -> None:
+    with pytest.raises(ValueError, match="GCN takes no edge features"):
+        GCN(5, 8, 3, edge_dim=2)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective, Task
+from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
-from eegnn.nn.model import GraphModel
+from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
 
@@ -34,13 +34,9 @@ class EEGNN(GraphModel):
     ``objective="sampled", head_layers=2, storage="paper", continue_bias=0, head_scale=1``.
 
     Args:
-        in_channels: number of node features; 0 for none.
-        hidden_channels: width :math:`m'`.
-        out_channels: number of outputs.
+        in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
         num_layers: the budget :math:`L`.
         level: who leaves, ``"node"`` or ``"graph"``.
-        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
-        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
         objective, after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
@@ -50,11 +46,13 @@ class EEGNN(GraphModel):
         continue_bias, head_scale: the start of the heads, see
             :class:`~eegnn.nn.heads.Confidence`.
         nu0: :math:`\nu_0`, the smallest inverse temperature.
-        edge_dim, edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
-        dropout: after the encoder and before the decoder, outside the dynamics.
-        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
+        **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
+            ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
     """
+
+    uses_edges = True
 
     def __init__(
         self,
@@ -64,8 +62,6 @@ class EEGNN(GraphModel):
         num_layers: int = 20,
         level: Level = "node",
         *,
-        pool: str = "mean",
-        task: Task = "classification",
         objective: Objective = "expected",
         after_exit: AfterExit = "evolve",
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
@@ -78,32 +74,17 @@ class EEGNN(GraphModel):
         continue_bias: float = 3.0,
         head_scale: float = 0.1,
         nu0: float = 0.1,
-        edge_dim: int | None = None,
         edge_term: EdgeTerm | None = None,
         activation: str = "relu_tanh",
         inner_activation: str = "relu",
         storage: Storage = "free",
         conv_dropout: float = 0.0,
         conv_norm: NormLayer | None = None,
-        dropout: float = 0.0,
-        decoder_layers: int = 1,
-        decoder_bias: bool = False,
+        **kwargs: Unpack[Shared],
     ) -> None:
-        config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            pool,
-            task,
-            edge_dim,
-            dropout,
-            decoder_layers,
-            decoder_bias,
-        )
-        self.config = config
+        own = arguments_in(locals())
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
+        self.config |= own
         _check.integer("head_layers", head_layers, at_least=1)
         _check.integer("head_channels", head_channels, at_least=1)
         _check.number("head_scale", head_scale, 0)
@@ -111,7 +92,7 @@ class EEGNN(GraphModel):
         _check.choice("conv_norm", conv_norm, (None, *NORMS))
         conv = SASConv(
             hidden_channels,
-            edge_dim,
+            self.edge_dim,
             edge_term,
             activation,
             inner_activation,
@@ -130,13 +111,13 @@ class EEGNN(GraphModel):
             Temperature(_head("temperature", temperature, shape, 1, head_layers), nu0, head_scale),
             num_layers,
             level,
-            pool=pool,
+            pool=self.pool,
             objective=objective,
             after_exit=after_exit,
             step_size=step_size,
             hard=hard,
             head_norm=head_norm,
-            task=task,
+            task=self.task,
         )
 
     def evolve(

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
+from eegnn.nn.dropout import Dropout
 from eegnn.nn.heads import MLP
 
 
@@ -26,7 +27,7 @@ class Encoder(nn.Module):
         self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels))
-        self.dropout = nn.Dropout(_check.number("dropout", dropout, 0, 1))
+        self.dropout = Dropout(dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -65,7 +66,7 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.mlp = MLP(in_channels, in_channels, out_channels, num_layers, bias)
-        self.dropout = nn.Dropout(_check.number("dropout", dropout, 0, 1))
+        self.dropout = Dropout(dropout)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

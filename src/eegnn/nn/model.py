@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -17,14 +18,38 @@ from eegnn.nn.mixture import MIXTURES
 from eegnn.nn.pooling import POOLS
 
 
+class Shared(TypedDict, total=False):
+    """Arguments that every model takes by name; :class:`GraphModel` explains them."""
+
+    pool: str
+    task: Task
+    edge_dim: int | None
+    dropout: float
+    decoder_layers: int
+    decoder_bias: bool
+
+
 class GraphModel(nn.Module):
     r"""Encoder → states → (pool) → decoder.
 
-    A subclass says how states evolve, in :meth:`evolve`. ``config`` holds its constructor's
-    arguments, from which :func:`eegnn.load` builds it again.
+    A subclass says how states evolve, in :meth:`evolve`. ``config`` holds all arguments of its
+    constructor, from which :func:`eegnn.load` builds it again.
+
+    Args:
+        in_channels: number of node features; 0 for none.
+        hidden_channels: width :math:`m'`.
+        out_channels: number of outputs.
+        num_layers: depth :math:`L`.
+        level: what is predicted, ``"node"`` or ``"graph"``.
+        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
+        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
+        edge_dim: number of edge features, or ``None``.
+        dropout: after the encoder and before the decoder, outside the dynamics.
+        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
     """
 
     config: dict[str, Any]
+    uses_edges: ClassVar[bool] = False  #: whether it takes edge features
 
     def __init__(
         self,
@@ -32,15 +57,18 @@ class GraphModel(nn.Module):
         hidden_channels: int,
         out_channels: int,
         num_layers: int,
-        level: Level,
-        pool: str,
-        task: Task,
-        edge_dim: int | None,
-        dropout: float,
-        decoder_layers: int,
-        decoder_bias: bool,
+        level: Level = "node",
+        *,
+        pool: str = "mean",
+        task: Task = "classification",
+        edge_dim: int | None = None,
+        dropout: float = 0.0,
+        decoder_layers: int = 1,
+        decoder_bias: bool = False,
     ) -> None:
+        config = arguments_in(locals())
         super().__init__()
+        self.config = config
         self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
         self.hidden_channels = _check.integer("hidden_channels", hidden_channels, at_least=1)
         self.out_channels = _check.integer("out_channels", out_channels, at_least=1)
@@ -48,6 +76,8 @@ class GraphModel(nn.Module):
         self.level = _check.choice("level", level, ("node", "graph"))
         self.pool = _check.choice("pool", pool, tuple(POOLS))
         self.task = _check.choice("task", task, tuple(MIXTURES))
+        if edge_dim is not None and not self.uses_edges:
+            raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
         self.edge_dim = edge_dim
         _check.integer("decoder_layers", decoder_layers, at_least=1)
         _check.boolean("decoder_bias", decoder_bias)
@@ -55,6 +85,16 @@ class GraphModel(nn.Module):
         self.decoder = Decoder(
             hidden_channels, out_channels, decoder_layers, dropout, bias=decoder_bias
         )
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return all arguments of the constructor with their defaults."""
+        found: dict[str, Any] = {}
+        for base in (cls, GraphModel):
+            for name, parameter in inspect.signature(base).parameters.items():
+                if parameter.kind is not parameter.VAR_KEYWORD:
+                    found.setdefault(name, parameter.default)
+        return found
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -193,3 +233,8 @@ class GraphModel(nn.Module):
             f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
             f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
         )
+
+
+def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a constructor from its ``locals()``, before it sets any other."""
+    return {k: v for k, v in scope.items() if k not in ("self", "__class__", "kwargs")}

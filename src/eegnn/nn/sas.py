@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
+from eegnn.nn.dropout import Dropout
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric
 
 EdgeTerm = Literal["none", "linear", "relu"]
@@ -79,7 +80,7 @@ class SASConv(nn.Module):
         if self.edge_term != "none":
             assert edge_dim is not None
             self.edge = nn.Linear(edge_dim, channels, bias=False)
-        self.dropout = nn.Dropout(_check.number("dropout", dropout, 0, 1))
+        self.dropout = Dropout(dropout)
         self.norm = None
         if norm is not None:
             self.norm = NORMS[_check.choice("norm", norm, tuple(NORMS))](channels)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Level, Task
+from eegnn.nn.early_exit import Level
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel
+from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.weights import Storage
@@ -32,22 +32,20 @@ class SASGNN(GraphModel):
     and a linear decoder of :math:`\mathbf{H}^L`, after pooling for ``level="graph"``.
 
     Args:
-        in_channels: number of node features; 0 for none.
-        hidden_channels: width :math:`m'`.
-        out_channels: number of outputs.
+        in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
         num_layers: number of steps :math:`L`.
         step_size: :math:`\tau`.
         level: ``"node"`` or ``"graph"``.
-        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
-        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
         shared: one :class:`~eegnn.SASConv` for all steps, or one for each.
-        edge_dim, edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
-        dropout: after the encoder and before the decoder, outside the dynamics.
-        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
         solver: ``"euler"``, or a solver of ``torchdiffeq`` for the same ODE over the time
             :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
+        **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
+            ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
     """
+
+    uses_edges = True
 
     def __init__(
         self,
@@ -58,36 +56,19 @@ class SASGNN(GraphModel):
         step_size: float = 0.5,
         level: Level = "node",
         *,
-        pool: str = "mean",
-        task: Task = "classification",
         shared: bool = True,
-        edge_dim: int | None = None,
         edge_term: EdgeTerm | None = None,
         activation: str = "relu_tanh",
         inner_activation: str = "relu",
         storage: Storage = "free",
         conv_dropout: float = 0.0,
         conv_norm: NormLayer | None = None,
-        dropout: float = 0.0,
-        decoder_layers: int = 1,
-        decoder_bias: bool = False,
         solver: str = "euler",
+        **kwargs: Unpack[Shared],
     ) -> None:
-        config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            pool,
-            task,
-            edge_dim,
-            dropout,
-            decoder_layers,
-            decoder_bias,
-        )
-        self.config = config
+        own = arguments_in(locals())
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
+        self.config |= own
         _check.boolean("shared", shared)
         _check.number("conv_dropout", conv_dropout, 0, 1)
         _check.choice("conv_norm", conv_norm, (None, *NORMS))
@@ -100,7 +81,7 @@ class SASGNN(GraphModel):
         self.convs = Convs(
             1 if shared else num_layers,
             hidden_channels,
-            edge_dim,
+            self.edge_dim,
             edge_term,
             activation,
             inner_activation,

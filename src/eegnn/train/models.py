@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from eegnn.data.problem import Problem
@@ -23,28 +22,19 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
     if config.model not in NAMES:
         raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
     model = MODELS[NAMES[config.model]]
-    parameters = set(inspect.signature(model).parameters)
-    settled = {
-        **_from_problem(problem, parameters),
+    settled: dict[str, Any] = {
+        "in_channels": problem.in_channels,
         "hidden_channels": config.hidden_channels,
+        "out_channels": problem.out_channels,
         "num_layers": config.num_layers,
+        "level": problem.level,
+        "task": problem.task,
+        "edge_dim": problem.edge_dim if model.uses_edges else None,
     }
-    known = parameters - settled.keys()
+    known = model.defaults().keys() - settled.keys()
     if unknown := sorted(config.options.keys() - known):
         raise ValueError(
             f"options.{unknown[0]} is no option of {config.model}; known are "
             f"{', '.join(sorted(known))}"
         )
     return model(**settled, **config.options)
-
-
-def _from_problem(problem: Problem, known: set[str]) -> dict[str, Any]:
-    sizes: dict[str, Any] = {
-        "in_channels": problem.in_channels,
-        "out_channels": problem.out_channels,
-        "level": problem.level,
-        "task": problem.task,
-    }
-    if "edge_dim" in known:
-        sizes["edge_dim"] = problem.edge_dim
-    return sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -10,9 +10,9 @@ from torch_geometric.nn import GCNConv
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Level, Task
+from eegnn.nn.early_exit import Level
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel
+from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 
 
@@ -27,8 +27,8 @@ class GCN(GraphModel):
     with self-loops in :math:`\tilde{\mathbf A}`.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level, pool, task, dropout,
-            decoder_layers, decoder_bias: see :class:`~eegnn.SASGNN`.
+        in_channels, hidden_channels, out_channels, num_layers, level: see
+            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
         residual: add the input of a layer to its output.
     """
 
@@ -40,30 +40,12 @@ class GCN(GraphModel):
         num_layers: int = 10,
         level: Level = "node",
         *,
-        pool: str = "mean",
-        task: Task = "classification",
         residual: bool = False,
-        dropout: float = 0.0,
-        decoder_layers: int = 1,
-        decoder_bias: bool = False,
+        **kwargs: Unpack[Shared],
     ) -> None:
-        config: dict[str, Any] = {
-            k: v for k, v in locals().items() if k not in ("self", "__class__")
-        }
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            pool,
-            task,
-            None,
-            dropout,
-            decoder_layers,
-            decoder_bias,
-        )
-        self.config = config
+        own = arguments_in(locals())
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
+        self.config |= own
         self.residual = _check.boolean("residual", residual)
         self.convs = nn.ModuleList(
             GCNConv(hidden_channels, hidden_channels, add_self_loops=False)  # they are in already
