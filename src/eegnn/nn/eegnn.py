@@ -1,24 +1,18 @@
-"""EEGNN: encoder, exit loop over SAS-GNN, decoder (Algorithms 1 and 2)."""
+"""EEGNN: the exit loop over SAS-GNN (Algorithms 1 and 2)."""
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
-
-from torch import Tensor, nn
+from typing import Unpack
 
 from eegnn import _check
-from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective
-from eegnn.nn.exits import Exits
-from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
-from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.early_exit import Level
+from eegnn.nn.exit_model import ExitArguments, ExitModel
+from eegnn.nn.model import arguments_in
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
 
-HeadName = Literal["mean", "mlp", "sas"]
 
-
-class EEGNN(GraphModel):
+class EEGNN(ExitModel):
     r"""Early-Exit GNN: every node, or graph, decides for itself when it has seen enough.
 
     The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
@@ -37,19 +31,10 @@ class EEGNN(GraphModel):
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
         num_layers: the budget :math:`L`.
         level: who leaves, ``"node"`` or ``"graph"``.
-        objective, after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
-        confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
-            or ``"mlp"`` (on pooled states, the default for graphs).
-        temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
-        head_layers: depth :math:`L_f`.
-        head_channels: width :math:`m_f` between the layers of a head.
-        continue_bias, head_scale: the start of the heads, see
-            :class:`~eegnn.nn.heads.Confidence`.
-        nu0: :math:`\nu_0`, the smallest inverse temperature.
         edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
-        **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
-            ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
+        **kwargs: objective and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
+            ``task``, ``edge_dim``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
     """
 
     uses_edges = True
@@ -62,90 +47,31 @@ class EEGNN(GraphModel):
         num_layers: int = 20,
         level: Level = "node",
         *,
-        objective: Objective = "expected",
-        after_exit: AfterExit = "evolve",
-        step_size: float | Literal["adaptive", "mean"] = "adaptive",
-        hard: bool = False,
-        confidence: HeadName | None = None,
-        temperature: HeadName | Literal["linear"] = "linear",
-        head_layers: int = 1,
-        head_channels: int = 32,
-        head_norm: bool = False,
-        continue_bias: float = 3.0,
-        head_scale: float = 0.1,
-        nu0: float = 0.1,
         edge_term: EdgeTerm | None = None,
         activation: str = "relu_tanh",
         inner_activation: str = "relu",
         storage: Storage = "free",
         conv_dropout: float = 0.0,
         conv_norm: NormLayer | None = None,
-        **kwargs: Unpack[Shared],
+        **kwargs: Unpack[ExitArguments],
     ) -> None:
         own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        _check.integer("head_layers", head_layers, at_least=1)
-        _check.integer("head_channels", head_channels, at_least=1)
-        _check.number("head_scale", head_scale, 0)
         _check.number("conv_dropout", conv_dropout, 0, 1)
         _check.choice("conv_norm", conv_norm, (None, *NORMS))
-        conv = SASConv(
-            hidden_channels,
-            self.edge_dim,
-            edge_term,
-            activation,
-            inner_activation,
-            storage,
-            conv_dropout,
-            conv_norm,
-        )
-        if confidence is None:
-            confidence = "mean" if level == "node" else "mlp"
-        shape = (hidden_channels, head_channels)
-        self.loop = EarlyExit(
-            conv,
-            Confidence(
-                _head("confidence", confidence, shape, 2, head_layers), continue_bias, head_scale
-            ),
-            Temperature(_head("temperature", temperature, shape, 1, head_layers), nu0, head_scale),
-            num_layers,
-            level,
-            pool=self.pool,
-            objective=objective,
-            after_exit=after_exit,
-            step_size=step_size,
-            hard=hard,
-            head_norm=head_norm,
-            task=self.task,
-        )
 
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Run the exit loop and decode."""
-        return self.loop(
-            h,
-            adj,
-            edge_attr,
-            self.decoder,
-            max_layers=max_layers,
-            exit_threshold=exit_threshold,
-            sample=sample,
+        def make_step() -> SASConv:
+            return SASConv(
+                hidden_channels,
+                kwargs.get("edge_dim"),
+                edge_term,
+                activation,
+                inner_activation,
+                storage,
+                conv_dropout,
+                conv_norm,
+            )
+
+        super().__init__(
+            make_step, in_channels, hidden_channels, out_channels, num_layers, level, **kwargs
         )
-
-
-def _head(
-    argument: str, name: str, shape: tuple[int, int], out_channels: int, num_layers: int
-) -> nn.Module:
-    if name == "linear" and argument == "temperature":
-        return MLP(*shape, out_channels, num_layers=1, bias=False)
-    _check.choice(argument, name, (*HEADS, "linear") if argument == "temperature" else (*HEADS,))
-    return HEADS[name](*shape, out_channels, num_layers)
+        self.config |= own

@@ -17,6 +17,9 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import MIXTURES
 from eegnn.nn.pooling import POOLS
 
+#: What a constructor has among its variables that is not a setting.
+_NO_SETTINGS = ("self", "__class__", "kwargs", "make_step")
+
 
 class Shared(TypedDict, total=False):
     """Arguments that every model takes by name; :class:`GraphModel` explains them."""
@@ -90,9 +93,9 @@ class GraphModel(nn.Module):
     def defaults(cls) -> dict[str, Any]:
         """Return all arguments of the constructor with their defaults."""
         found: dict[str, Any] = {}
-        for base in (cls, GraphModel):
+        for base in cls.__mro__[: cls.__mro__.index(GraphModel) + 1]:
             for name, parameter in inspect.signature(base).parameters.items():
-                if parameter.kind is not parameter.VAR_KEYWORD:
+                if name not in _NO_SETTINGS:
                     found.setdefault(name, parameter.default)
         return found
 
@@ -237,4 +240,4 @@ class GraphModel(nn.Module):
 
 def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a constructor from its ``locals()``, before it sets any other."""
-    return {k: v for k, v in scope.items() if k not in ("self", "__class__", "kwargs")}
+    return {k: v for k, v in scope.items() if k not in _NO_SETTINGS}
