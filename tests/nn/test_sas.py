@@ -386,3 +386,14 @@ def test_float32_step_is_close_to_float64() -> None:
     single = conv(h.float(), adj).double()
     double = conv.double()(h, adj)
     assert (single - double).abs().max() < 16 * math.sqrt(16) * torch.finfo(torch.float32).eps
+
+
+@pytest.mark.parametrize("storage", ["free", "paper"])
+def test_weight_scale_is_a_factor_on_the_start_alone(storage: Storage) -> None:
+    plain, small = (SASConv(6, storage=storage, weight_scale=scale) for scale in (1.0, 0.1))
+    for _ in range(2):
+        for conv in (plain, small):
+            torch.manual_seed(0)
+            conv.reset_parameters()
+        torch.testing.assert_close(small.omega, 0.1 * plain.omega)
+        torch.testing.assert_close(small.symmetric.value, 0.1 * plain.symmetric.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -21,7 +22,7 @@ from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import ConvStep, FunctionStep
 
 Level = Literal["node", "graph"]
-Objective = Literal["expected", "sampled"]
+Objective = Literal["expected", "averaged", "sampled"]
 AfterExit = Literal["evolve", "freeze"]
 Task = Literal["classification", "multilabel", "regression"]
 Step = Callable[[Tensor, Adjacency], Tensor]
@@ -55,7 +56,7 @@ class EarlyExit(nn.Module):
     A unit (a node, or a graph) leaves where ``argmax`` says *exit*; what is decoded is its state
     at that layer. Those that remain leave at :math:`L`.
 
-    Two objectives train the heads with the task loss alone:
+    Three objectives train the heads with the task loss alone:
 
     * ``"sampled"``, the paper's: Gumbel noise in training, gradients reach :math:`f_c` through
       :math:`\tau` only.
@@ -63,6 +64,9 @@ class EarlyExit(nn.Module):
       :math:`w_l = (1-\tau^l)\prod_{k<l}\tau^k`, and training sees the exact mixture of all
       exits, so every decision gets a gradient. At evaluation a unit leaves once its probability
       of having left reaches one half.
+    * ``"averaged"``: the same exits, but the loss is the average :math:`\sum_l w_l\,\ell_l` of the
+      losses at each exit instead of the loss of their mixture, so that every exit must be right by
+      itself: :meth:`Exits.average_loss <eegnn.Exits.average_loss>` of the training output.
 
     Args:
         step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.nn.sas.SASConv` or any
@@ -73,7 +77,7 @@ class EarlyExit(nn.Module):
         num_layers: the budget :math:`L`.
         level: who leaves, ``"node"`` or ``"graph"``.
         pool: how the nodes of a graph become its state: ``"mean"``, ``"add"`` or ``"max"``.
-        objective: ``"expected"`` or ``"sampled"``.
+        objective: ``"expected"``, ``"averaged"`` or ``"sampled"``.
         after_exit: a node that left goes on evolving for the sake of its neighbours
             (``"evolve"``, Algorithm 1 to the letter), or keeps the state it left with
             (``"freeze"``, which saves work; in training with ``"expected"``, later exits then
@@ -110,7 +114,7 @@ class EarlyExit(nn.Module):
         self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
         self.level = _check.choice("level", level, ("node", "graph"))
         self.pool = _check.choice("pool", pool, tuple(POOLS))
-        self.objective = _check.choice("objective", objective, ("expected", "sampled"))
+        self.objective = _check.choice("objective", objective, ("expected", "averaged", "sampled"))
         self.after_exit = _check.choice("after_exit", after_exit, ("evolve", "freeze"))
         self.step_size = _check_step_size(step_size, level)
         _check.boolean("hard", hard)
@@ -161,7 +165,7 @@ class EarlyExit(nn.Module):
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
         if sample and self.objective != "sampled":
             raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
-        if self.training and self.objective == "expected":
+        if self.training and self.objective != "sampled":
             return self._mixture(h, adj, steps, readout, limit)
         noisy = self.training if sample is None else sample
         return self._walk(h, adj, steps, readout, limit, log_stay_limit, noisy)
@@ -169,7 +173,7 @@ class EarlyExit(nn.Module):
     def _mixture(
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], readout: Readout, limit: int
     ) -> tuple[Tensor, Exits]:
-        """Training with ``objective="expected"``: the exact mixture over all exits."""
+        """Training without sampling: the exact mixture over all exits."""
         ledger = Ledger(self._num_units(h, adj), limit, h)
         outputs, scores, survival = [], [], []
         for layer in range(limit):
@@ -182,8 +186,10 @@ class EarlyExit(nn.Module):
             h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
         outputs.append(readout(self._units(h, adj)))
         log_weight = exit_log_probabilities(_stack(scores, ledger))
-        out = MIXTURES[self.task](log_weight, torch.stack(outputs))
-        return out, ledger.exits(self.num_layers, _stack(survival, ledger))
+        stacked = torch.stack(outputs)
+        exits = ledger.exits(self.num_layers, _stack(survival, ledger))
+        out = MIXTURES[self.task](log_weight, stacked)
+        return out, dataclasses.replace(exits, outputs=stacked, log_weight=log_weight)
 
     def _walk(
         self,
@@ -231,7 +237,7 @@ class EarlyExit(nn.Module):
         drawn = delta + logistic_noise(delta) if noisy else delta
         tau = continue_score(drawn, inverse, self.hard and self.training)
         # The argmax does not depend on ν: the sampled exit continues with probability σ(δ). The
-        # expected one is defined by τ itself.
+        # others are defined by τ itself.
         score = delta if self.objective == "sampled" else delta * inverse
         return Decision(units, score, tau, drawn < 0)
 
@@ -254,9 +260,9 @@ class EarlyExit(nn.Module):
             tau = spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
         elif self.step_size != "adaptive":
             tau = torch.full_like(tau, float(self.step_size))
-        # A graph that left is done with. In training with "expected" it may yet leave later, and
+        # A graph that left is done with. In training with a mixture it may yet leave later, and
         # its later states must be those of a graph that went on: nobody else sees them.
-        mixing = self.training and self.objective == "expected"
+        mixing = self.training and self.objective != "sampled"
         still = not mixing if self.level == "graph" else self.after_exit == "freeze"
         if still:
             tau = tau.masked_fill(ledger.left, 0.0)
@@ -295,7 +301,7 @@ class EarlyExit(nn.Module):
 
     def _log_stay_limit(self, exit_threshold: float | None) -> float | None:
         if exit_threshold is None:
-            return math.log(0.5) if self.objective == "expected" else None
+            return math.log(0.5) if self.objective != "sampled" else None
         if self.training:
             raise ValueError("exit_threshold is for evaluation: call model.eval() first")
         _check.number("exit_threshold", exit_threshold, 0, 1)

@@ -17,11 +17,14 @@ class EEGNN(ExitModel):
 
     The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
     networks choose for each unit and layer; a unit leaves when they say so, and its state at that
-    layer is decoded. See :class:`~eegnn.EarlyExit` for the loop and the two objectives.
+    layer is decoded. See :class:`~eegnn.EarlyExit` for the loop and the objectives.
 
-    In training mode with ``objective="expected"`` the output is that of the mixture over exits:
+    In training mode, unless sampled, the output is that of the mixture over exits:
     log-probabilities for classification (valid logits for any cross-entropy), log-odds for
-    multi-label tasks, the mean for regression. Otherwise it is the prediction at the exit.
+    multi-label tasks, the mean for regression. For regression minimise
+    :meth:`Exits.average_loss <eegnn.Exits.average_loss>` instead of a loss of that mean, which
+    says little about the exit that evaluation takes. In evaluation mode the output is the
+    prediction at the exit.
 
     The defaults are those that did not collapse where they were tried (ten seeds of a small board,
     in the tests); scale features that are large. The paper to the letter is
@@ -31,7 +34,7 @@ class EEGNN(ExitModel):
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
         num_layers: the budget :math:`L`.
         level: who leaves, ``"node"`` or ``"graph"``.
-        edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        edge_term, activation, inner_activation, storage, weight_scale: see :class:`~eegnn.SASConv`.
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
         **kwargs: objective and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
             ``task``, ``edge_dim``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
@@ -53,6 +56,7 @@ class EEGNN(ExitModel):
         storage: Storage = "free",
         conv_dropout: float = 0.0,
         conv_norm: NormLayer | None = None,
+        weight_scale: float = 1.0,
         **kwargs: Unpack[ExitArguments],
     ) -> None:
         own = arguments_in(locals())
@@ -69,6 +73,7 @@ class EEGNN(ExitModel):
                 storage,
                 conv_dropout,
                 conv_norm,
+                weight_scale,
             )
 
         super().__init__(

@@ -20,7 +20,7 @@ HeadName = Literal["mean", "mlp", "sas"]
 class ExitArguments(Shared, total=False):
     """Arguments that every model with exits takes by name; :class:`ExitModel` explains them."""
 
-    objective: Objective
+    objective: Objective | None
     after_exit: AfterExit
     step_size: float | Literal["adaptive", "mean"]
     hard: bool
@@ -42,7 +42,9 @@ class ExitModel(GraphModel):
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
         num_layers: the budget :math:`L`.
         level: who leaves, ``"node"`` or ``"graph"``.
-        objective, after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
+        objective: see :class:`~eegnn.EarlyExit`. By default ``"averaged"`` for regression, where
+            the mean of several exits says little about each of them, else ``"expected"``.
+        after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
         temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
@@ -63,7 +65,7 @@ class ExitModel(GraphModel):
         num_layers: int = 20,
         level: Level = "node",
         *,
-        objective: Objective = "expected",
+        objective: Objective | None = None,
         after_exit: AfterExit = "evolve",
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
         hard: bool = False,
@@ -85,6 +87,8 @@ class ExitModel(GraphModel):
         _check.number("head_scale", head_scale, 0)
         if confidence is None:
             confidence = "mean" if level == "node" else "mlp"
+        if objective is None:
+            objective = "averaged" if self.task == "regression" else "expected"
         shape = (hidden_channels, head_channels)
         self.loop = EarlyExit(
             make_step(),
@@ -102,6 +106,11 @@ class ExitModel(GraphModel):
             head_norm=head_norm,
             task=self.task,
         )
+
+    @property
+    def averages_loss(self) -> bool:
+        """Whether ``objective="averaged"``."""
+        return self.loop.objective == "averaged"
 
     def evolve(
         self,

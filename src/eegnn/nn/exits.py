@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ class Exits:
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
         num_layers: the budget :math:`L`.
+        outputs: ``[L + 1, U, C]``, the prediction at each exit; in training without sampling.
+        log_weight: ``[L + 1, U]``, the log-probability :math:`\log w_l` of each exit; likewise.
     """
 
     layer: Tensor
@@ -29,6 +32,8 @@ class Exits:
     tau: Tensor
     cost: Tensor
     num_layers: int
+    outputs: Tensor | None = None
+    log_weight: Tensor | None = None
 
     @classmethod
     def all_at(cls, layer: int, num_layers: int, units: Tensor, step_size: float = 1.0) -> Exits:
@@ -48,6 +53,29 @@ class Exits:
             cost=units.new_tensor(layer / num_layers),
             num_layers=num_layers,
         )
+
+    def average_loss(
+        self, loss: Callable[..., Tensor], y: Tensor, index: Tensor | None = None
+    ) -> Tensor:
+        r"""Return :math:`\frac1U\sum_u\sum_l w_{lu}\,\ell(\mathrm{out}_{lu}, y_u)`, in training.
+
+        Where the exits differ this is above the loss of their mixture, and it is minimised only
+        if each exit that is used is right by itself.
+
+        Args:
+            loss: as in :mod:`torch.nn.functional`, with ``reduction="none"``.
+            y: labels of the units that count.
+            index: which units count, ``int64`` or ``bool``; ``None`` for all.
+        """
+        if self.outputs is None or self.log_weight is None:
+            raise ValueError("average_loss needs the exits of a model in training, not sampled")
+        out, log_weight = self.outputs, self.log_weight
+        if index is not None:
+            out, log_weight = out[:, index], log_weight[:, index]
+        steps, units = log_weight.shape
+        value = loss(out.flatten(0, 1), y.repeat(steps, *[1] * (y.dim() - 1)), reduction="none")
+        value = value.view(steps, units, -1).mean(dim=-1)
+        return (log_weight.exp() * value).sum(dim=0).mean()
 
     @property
     def histogram(self) -> Tensor:

@@ -99,6 +99,11 @@ class GraphModel(nn.Module):
                     found.setdefault(name, parameter.default)
         return found
 
+    @property
+    def averages_loss(self) -> bool:
+        """Whether it is trained with :meth:`Exits.average_loss <eegnn.Exits.average_loss>`."""
+        return False
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in self.children():

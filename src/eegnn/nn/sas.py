@@ -48,6 +48,9 @@ class SASConv(nn.Module):
         dropout: applied to :math:`\Delta\mathbf{H}`. Not in the paper's dynamics; for its
             ``+drop+norm`` variants.
         norm: ``"layer"`` or ``"batch"``, applied before :math:`\sigma_1`. As ``dropout``.
+        weight_scale: factor on the initial :math:`\mathbf{\Omega}_{as}` and
+            :math:`\mathbf{W}_s`. With many steps a smaller start (0.1 for 40 steps) keeps the
+            states from growing before anything is learned.
 
     Shapes:
         - **h**: ``[n, channels]``
@@ -65,6 +68,7 @@ class SASConv(nn.Module):
         storage: Storage = "free",
         dropout: float = 0.0,
         norm: NormLayer | None = None,
+        weight_scale: float = 1.0,
     ) -> None:
         super().__init__()
         self.channels = _check.integer("channels", channels, at_least=1)
@@ -84,12 +88,20 @@ class SASConv(nn.Module):
         self.norm = None
         if norm is not None:
             self.norm = NORMS[_check.choice("norm", norm, tuple(NORMS))](channels)
+        self.weight_scale = _check.number("weight_scale", weight_scale, 0)
+        self._start()
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in (self.antisymmetric, self.symmetric, self.edge, self.norm):
             if module is not None:
                 module.reset_parameters()  # type: ignore[operator]
+        self._start()
+
+    def _start(self) -> None:
+        with torch.no_grad():
+            for part in (self.antisymmetric, self.symmetric):
+                part.value.mul_(self.weight_scale)
 
     @property
     def omega(self) -> Tensor:

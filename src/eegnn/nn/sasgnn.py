@@ -37,7 +37,7 @@ class SASGNN(GraphModel):
         step_size: :math:`\tau`.
         level: ``"node"`` or ``"graph"``.
         shared: one :class:`~eegnn.SASConv` for all steps, or one for each.
-        edge_term, activation, inner_activation, storage: see :class:`~eegnn.SASConv`.
+        edge_term, activation, inner_activation, storage, weight_scale: see :class:`~eegnn.SASConv`.
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
         solver: ``"euler"``, or a solver of ``torchdiffeq`` for the same ODE over the time
             :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
@@ -63,6 +63,7 @@ class SASGNN(GraphModel):
         storage: Storage = "free",
         conv_dropout: float = 0.0,
         conv_norm: NormLayer | None = None,
+        weight_scale: float = 1.0,
         solver: str = "euler",
         **kwargs: Unpack[Shared],
     ) -> None:
@@ -88,6 +89,7 @@ class SASGNN(GraphModel):
             storage,
             conv_dropout,
             conv_norm,
+            weight_scale,
         )
 
     def evolve(

@@ -68,7 +68,7 @@ class Trainer:
         self.model: GraphModel = build_model(config, problem)
         self.batches = Batches(problem, config.batch_size, self.model.edge_dim is not None)
         self.problem = problem
-        self.loss = choose_loss(config.loss, problem.task)
+        self.loss = choose_loss(config.loss, problem.task, self.model.averages_loss)
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
         self.order = torch.Generator().manual_seed(config.seed)
@@ -170,7 +170,7 @@ class Trainer:
             columns = slice(x.size(1) - self.config.encoding_dim, x.size(1))
             x = flip_signs(x, columns, self.order)
         out, exits = self.model(x, units.adj, units.edge_attr, return_exits=True)
-        loss = self.loss(units.of(out), units.labels)
+        loss = self.loss(out, exits, units)
         if not math.isfinite(loss.item()):
             raise TrainingError(
                 f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "

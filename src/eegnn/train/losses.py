@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor
 from torch.nn.functional import (
@@ -12,28 +13,55 @@ from torch.nn.functional import (
     mse_loss,
 )
 
-
-def log10_mse(out: Tensor, y: Tensor) -> Tensor:
-    """Log10 of the mean squared error, the loss of the ECHO benchmark."""
-    return mse_loss(out, y).clamp(min=1e-12).log10()
+from eegnn.nn.exits import Exits
+from eegnn.train.batches import Units
 
 
-_OF_TASK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+def _same(value: Tensor) -> Tensor:
+    return value
+
+
+def _log10(value: Tensor) -> Tensor:
+    return value.clamp(min=1e-12).log10()
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of each unit, averaged over units, and a function of that average.
+
+    Args:
+        unit: as in :mod:`torch.nn.functional`.
+        outer: what is done with the average, such as log10 for the loss of the ECHO benchmark.
+        average: average over exits too, instead of taking the loss of their mixture.
+    """
+
+    unit: Callable[..., Tensor]
+    outer: Callable[[Tensor], Tensor] = _same
+    average: bool = False
+
+    def __call__(self, out: Tensor, exits: Exits, units: Units) -> Tensor:
+        """Return a scalar, for the output and exits of all units."""
+        if self.average:
+            return self.outer(exits.average_loss(self.unit, units.labels, units.index))
+        return self.outer(self.unit(units.of(out), units.labels))
+
+
+_OF_TASK: dict[str, Callable[..., Tensor]] = {
     "classification": cross_entropy,
     "multilabel": binary_cross_entropy_with_logits,
     "regression": mse_loss,
 }
-_BY_NAME: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "mse": mse_loss,
-    "l1": l1_loss,
-    "log10_mse": log10_mse,
+_BY_NAME: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = {
+    "mse": (mse_loss, _same),
+    "l1": (l1_loss, _same),
+    "log10_mse": (mse_loss, _log10),
 }
 
 
-def choose_loss(name: str, task: str) -> Callable[[Tensor, Tensor], Tensor]:
+def choose_loss(name: str, task: str, average: bool = False) -> Loss:
     """Return the loss; ``"auto"`` is the usual one of the task."""
     if name == "auto":
-        return _OF_TASK[task]
+        return Loss(_OF_TASK[task], average=average)
     if task != "regression":
         raise ValueError(f"loss={name!r} is for regression, but the task is {task}")
-    return _BY_NAME[name]
+    return Loss(*_BY_NAME[name], average=average)
