@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,24 @@ def test_directions_and_self_loops_do_not_matter() -> None:
     odd = Data(x=plain.x, edge_index=torch.cat([one_way, loops], dim=1), y=plain.y)
     encoded = encode(problem_from_pyg([plain, odd, path(3)], level="graph"), "rwse", 4)
     assert torch.equal(encoded.graphs[0].x, encoded.graphs[1].x)
+
+
+@BOTH
+def test_categories_stay_the_first_columns(kind: Encoding) -> None:
+    plain = paths(4, 5, 6)
+    for graph in plain.graphs:
+        graph.x = torch.randint(3, graph.x.shape)
+    problem = replace(plain, node_categories=(3, 4))
+    encoded = encode(problem, kind, 2)
+    numbers = encode(paths(4, 5, 6), kind, 2)  # the same graphs
+    for before, after, other in zip(problem.graphs, encoded.graphs, numbers.graphs, strict=True):
+        assert before.x.dtype == torch.int64
+        assert torch.equal(after.x[:, :2].long(), before.x)
+        assert torch.equal(after.x[:, 2:], other.x[:, 2:])
+    assert encoded.in_channels == 7 + 2
+    assert encoded.notes[kind] == "columns 7 … 8"  # of what a model sees
+    with pytest.raises(TypeError, match="graph 0 needs floating-point features"):
+        encode(plain, kind, 2)
 
 
 def test_signs_of_chosen_columns_flip_at_random() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from torch_geometric.utils import is_undirected
 
 from eegnn.data.opening import open_entry
 from eegnn.data.problem import Problem
-from eegnn.data.registry import DATASETS, open_dataset
+from eegnn.data.registry import CATEGORIES, DATASETS, categories_of, open_dataset
 from tests.data.tiny import GRAPHS, NODES, digest, publish_folds, tiny_mirror
 
 
@@ -191,6 +193,38 @@ def test_graphs_without_features_get_the_degree(tmp_path: Path) -> None:
         leaves = 2 + number % 3
         assert data.x.flatten().tolist() == [leaves] + [1] * leaves
     assert problem.notes["features"].startswith("the degree")
+
+
+@pytest.mark.usefixtures("mirror")
+def test_atoms_and_bonds_are_categories(tmp_path: Path) -> None:
+    problem = open_dataset("peptides-func", root=tmp_path)
+    assert problem.graphs[0].x.dtype == problem.graphs[0].edge_attr.dtype == torch.int64
+    assert (problem.node_categories, problem.edge_categories) == categories_of("peptides-func")
+    # 119 + 5 + 12 + 12 + 10 + 6 + 6 + 2 + 2 kinds in nine columns, 5 + 6 + 2 in three
+    assert (problem.in_channels, problem.edge_dim) == (174, 13)
+
+
+def test_sets_are_described_as_what_they_are() -> None:
+    molecules = {name for name, entry in DATASETS.items() if "categories" in entry.features}
+    assert molecules == CATEGORIES.keys()
+    assert categories_of("pascalvoc-sp") == categories_of("mine.npz") == ((), ())
+
+
+def test_superpixels_have_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    graph = (torch.rand(3, 14).double(), torch.rand(4, 2).double(), edges, [0, 20, 3])
+    (tmp_path / "mirror/LRGBDataset").mkdir(parents=True)
+    with zipfile.ZipFile(tmp_path / "mirror/LRGBDataset/pascalvocsp.zip", "w") as packed:
+        for part in ("train", "val", "test"):
+            name = f"voc_superpixels_edge_wt_region_boundary/{part}.pickle"
+            packed.writestr(name, pickle.dumps([graph, graph]))
+    monkeypatch.setenv("EEGNN_MIRROR", str(tmp_path / "mirror"))
+    problem = open_dataset("pascalvoc-sp", root=tmp_path / "data")
+    assert parts(problem) == [[0, 1], [2, 3], [4, 5]]
+    first = problem.graphs[0]
+    assert (problem.in_channels, problem.edge_dim, problem.out_channels) == (14, 2, 21)
+    assert first.x.dtype == first.edge_attr.dtype == torch.float32
+    assert first.y.tolist() == [0, 20, 3]
 
 
 @pytest.mark.usefixtures("no_network")

@@ -20,6 +20,8 @@ from tests.graphs import both_ways
 SMALL: dict[str, Any] = {"dataset": "by-hand", "hidden_channels": 8, "num_layers": 4, "epochs": 5}
 #: Dropout and the noise of the sampled objective: every random number matters.
 NOISY: dict[str, Any] = {"options": {"objective": "sampled", "dropout": 0.3}}
+#: Of the atoms of `molecule_problem`.
+KINDS = (5, 2)
 
 
 def ring(n: int, chords: int = 0, seed: int = 0) -> Tensor:
@@ -75,6 +77,34 @@ def regression_problem(count: int = 12, scale: float = 10.0, seed: int = 0) -> P
         graphs.append(Data(x=x, edge_index=ring(n), y=y))
     train, val, test = torch.arange(count).split([count - 6, 3, 3])
     return Problem("means", graphs, "node", "regression", "mae", 1, train, val, test, True, scale)
+
+
+def molecule_problem(count: int = 24, seed: int = 0) -> Problem:
+    """Rings of atoms and bonds of several kinds; is there an atom of kind 0 in it?"""
+    generator = torch.Generator().manual_seed(seed)
+    graphs = []
+    for i in range(count):
+        edge_index = ring(3 + i % 5)
+        n, e = 3 + i % 5, edge_index.size(1)
+        x = torch.stack([torch.randint(size, (n,), generator=generator) for size in KINDS], dim=1)
+        bonds = torch.randint(3, (e, 1), generator=generator)
+        y = (x[:, :1] == 0).any(dim=0).long()
+        graphs.append(Data(x=x, edge_index=edge_index, edge_attr=bonds, y=y))
+    train, val, test = torch.arange(count).split([count - 12, 6, 6])
+    return Problem(
+        "molecules",
+        graphs,
+        "graph",
+        "classification",
+        "accuracy",
+        2,
+        train,
+        val,
+        test,
+        inductive=True,
+        node_categories=KINDS,
+        edge_categories=(3,),
+    )
 
 
 def small_config(**settings: Any) -> Config:

@@ -10,7 +10,13 @@ from torch import Tensor
 
 from eegnn.data.problem import Problem
 from eegnn.train.batches import Batches, Units
-from tests.train.problems import graph_problem, node_problem, regression_problem
+from tests.train.problems import (
+    KINDS,
+    graph_problem,
+    molecule_problem,
+    node_problem,
+    regression_problem,
+)
 
 
 def numbered(problem: Problem) -> Problem:
@@ -146,3 +152,35 @@ def test_without_an_index_all_units_count() -> None:
     assert isinstance(whole, Units)
     assert whole.y is not None
     assert torch.equal(whole.labels, whole.y)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_categories_become_columns_of_zeros_and_ones(size: int) -> None:
+    problem = molecule_problem()
+    graphs = [problem.graphs[i] for i in problem.val.tolist()]
+    batches = Batches(problem, size).part("val")
+    x = torch.cat([units.x for units in batches if units.x is not None])
+    codes = torch.cat([graph.x for graph in graphs])
+    assert torch.equal(x[:, : KINDS[0]], (codes[:, :1] == torch.arange(KINDS[0])).float())
+    assert torch.equal(x[:, KINDS[0] :], (codes[:, 1:] == torch.arange(KINDS[1])).float())
+    bonds = torch.cat([units.edge_attr for units in batches if units.edge_attr is not None])
+    assert (
+        bonds.argmax(dim=1).tolist() == torch.cat([g.edge_attr for g in graphs]).view(-1).tolist()
+    )
+    assert bonds.sum(dim=1).unique().tolist() == [1.0]
+
+
+def test_batches_that_are_kept_stay_small() -> None:
+    (units,) = Batches(molecule_problem(), 100).part("val")
+    assert units.nodes is not None
+    assert units.x is not None
+    assert units.nodes.size(1) == len(KINDS)
+    assert units.x is not units.x
+
+
+def test_a_kind_that_does_not_exist_is_named() -> None:
+    problem = molecule_problem()
+    problem.graphs[int(problem.train[3])].edge_attr[1, 0] = 3
+    (units,) = Batches(problem, 100).training(seeded())
+    with pytest.raises(ValueError, match=r"edge_attr: column 0 .* in 0 … 2, got 3"):
+        _ = units.edge_attr

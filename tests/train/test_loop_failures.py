@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import math
 import os
@@ -33,10 +34,10 @@ def spoil_loss(trainer: Trainer, after: int, value: float) -> None:
     """Let the loss be `value` from call `after` on."""
     plain, calls = trainer.loss, iter(range(10**6))
 
-    def loss(out: Tensor, y: Tensor) -> Tensor:
-        return plain(out, y) * (value if next(calls) >= after else 1.0)
+    def outer(average: Tensor) -> Tensor:
+        return plain.outer(average) * (value if next(calls) >= after else 1.0)
 
-    trainer.loss = loss
+    trainer.loss = dataclasses.replace(plain, outer=outer)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -87,6 +88,16 @@ def test_collapsed_exits_are_warned_of_once(tmp_path: Path) -> None:
     assert len([w for w in caught if "everyone left" in str(w.message)]) == 1
     assert "continue_bias" in str(caught[0].message)
     assert [line["exit_mean"] for line in trainer.folder.metrics()] == [0.0] * 4
+
+
+def test_a_run_in_which_nobody_leaves_is_told_once(tmp_path: Path) -> None:
+    options = {"continue_bias": 20.0, "head_scale": 0.0}
+    trainer = new_run(tmp_path, node_problem(), epochs=25, lr=1e-6, options=options)
+    with pytest.warns(UserWarning, match="nobody left before layer 4 in 20 epochs") as caught:
+        trainer.fit()
+    assert len(caught) == 1
+    assert "cost_weight such as 0.01" in str(caught[0].message)
+    assert trainer.folder.metrics()[-1]["exit_quantiles"] == [4.0, 4.0, 4.0]
 
 
 def test_exits_that_do_not_collapse_are_not_warned_of(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Batch, Data
@@ -15,7 +16,13 @@ from eegnn.data.problem import Problem
 from eegnn.train import predict
 from eegnn.train.predict import predict_to_csv
 from eegnn.train.run import RunFolder
-from tests.train.problems import graph_problem, new_run, node_problem, regression_problem
+from tests.train.problems import (
+    graph_problem,
+    molecule_problem,
+    new_run,
+    node_problem,
+    regression_problem,
+)
 
 OPTIONS = {"continue_bias": 2.0, "head_scale": 3.0}
 
@@ -114,3 +121,63 @@ def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         predict_to_csv(tmp_path, tmp_path / "out.csv", None, None)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.fixture
+def molecules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Problem:
+    """A problem with categories, which runs find whatever data set they name."""
+    made = molecule_problem()
+    kinds = (made.node_categories, made.edge_categories)
+    monkeypatch.setattr(predict, "prepare", lambda config, root: made)
+    monkeypatch.setattr(predict, "categories_of", lambda dataset: kinds)
+    new_run(tmp_path / "run", made, epochs=2, batch_size=5, options=OPTIONS).fit()
+    return made
+
+
+def arrays_of(problem: Problem) -> dict[str, Any]:
+    data = Batch.from_data_list(list(problem.graphs))
+    keys = ("x", "edge_index", "edge_attr", "ptr")
+    return {key: data[key].numpy() for key in keys}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16, np.float32])
+def test_categories_of_a_file_are_those_of_the_run(
+    dtype: type, molecules: Problem, tmp_path: Path
+) -> None:
+    predict_to_csv(tmp_path / "run", tmp_path / "own.csv", None, None)
+    arrays = arrays_of(molecules)
+    for key in ("x", "edge_attr"):
+        arrays[key] = arrays[key].astype(dtype)
+    np.savez(tmp_path / "new.npz", **arrays)
+    predict_to_csv(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
+    own, new = rows_of(tmp_path / "own.csv"), rows_of(tmp_path / "new.csv")
+    assert len({row["probability"] for row in own}) > 10
+    assert_same(new, own)
+
+
+def test_files_that_do_not_fit_the_categories_are_refused(
+    molecules: Problem, tmp_path: Path
+) -> None:
+    good = arrays_of(molecules)
+    x, edge_attr = good["x"], good["edge_attr"]
+    bad = [
+        ({"x": x + 9}, "x: column 0 must hold categories"),
+        ({"x": x + 0.5}, "x: column 0 must hold categories"),
+        ({"x": x[:, :1]}, r"new\.npz: x must have shape \[N, 2\]"),
+        ({"x": np.concatenate([x, x], axis=1)}, r"x must have shape \[N, 2\].*got \[3, 4\]"),
+        ({"edge_attr": edge_attr + 3}, "edge_attr: column 0 must hold"),
+        ({"edge_attr": edge_attr.repeat(2, axis=1)}, r"edge_attr must have shape \[N, 1\]"),
+    ]
+    for changes, message in bad:
+        np.savez(tmp_path / "new.npz", **{**good, **changes})
+        with pytest.raises(ValueError, match=message):
+            predict_to_csv(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_integers_are_refused_where_the_run_has_numbers(tmp_path: Path) -> None:
+    new_run(tmp_path / "run", graph_problem(), epochs=1).fit()
+    edges = np.array([[0, 1], [1, 0]])
+    np.savez(tmp_path / "new.npz", x=np.ones((3, 2), dtype=np.int64), edge_index=edges)
+    with pytest.raises(TypeError, match="x must be floating point, got int64"):
+        predict_to_csv(tmp_path / "run", tmp_path / "out.csv", tmp_path / "new.npz", None)

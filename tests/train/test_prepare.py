@@ -11,7 +11,13 @@ from torch_geometric.data import Data
 from eegnn.data.problem import Problem
 from eegnn.train import prepare as module
 from eegnn.train.prepare import prepare, prepare_others, standardized
-from tests.train.problems import graph_problem, node_problem, ring, small_config
+from tests.train.problems import (
+    graph_problem,
+    molecule_problem,
+    node_problem,
+    ring,
+    small_config,
+)
 
 
 def shifted(problem: Problem) -> Problem:
@@ -108,3 +114,32 @@ def test_other_graphs_are_treated_with_the_figures_of_the_run(
 def test_other_graphs_stay_as_they_are_where_the_run_does_nothing() -> None:
     unseen = graph_problem().graphs
     assert prepare_others(unseen, small_config()) is unseen
+
+
+def test_categories_are_not_shifted() -> None:
+    problem = molecule_problem()
+    assert standardized(problem) is problem
+
+
+@pytest.mark.parametrize("encoding", ["rwse", "lappe"])
+def test_numbers_after_categories_are_shifted_and_scaled(
+    encoding: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    problem = molecule_problem()
+    monkeypatch.setattr(module, "open_problem", lambda dataset, split, root: problem)
+    plain = small_config(encoding=encoding, encoding_dim=2)
+    encoded = prepare(plain, tmp_path)
+    config = small_config(encoding=encoding, encoding_dim=2, standardize=True)
+    found = prepare(config, tmp_path)
+    assert found.in_channels == problem.in_channels + 2
+    training = torch.cat([encoded.graphs[i].x[:, 2:] for i in problem.train.tolist()])
+    x = training.numpy().astype(np.float64)
+    scale = np.where(x.std(axis=0) > 1e-6, x.std(axis=0), np.inf)  # what does not vary becomes 0
+    others = prepare_others(problem.graphs, config, tmp_path)
+    for given, before, after, other in zip(
+        problem.graphs, encoded.graphs, found.graphs, others, strict=True
+    ):
+        assert torch.equal(after.x[:, :2], given.x.float())
+        expected = (before.x[:, 2:].numpy() - x.mean(axis=0)) / scale
+        np.testing.assert_allclose(after.x[:, 2:].numpy(), expected, atol=2e-4)
+        assert torch.equal(other.x, after.x)

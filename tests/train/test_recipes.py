@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from eegnn.data.echo import EchoTask
+from eegnn.data.registry import DATASETS
+from eegnn.data.transfer import TransferGraph
 from eegnn.io import MODELS
 from eegnn.train import recipes
 from eegnn.train.config import make_config
@@ -12,6 +16,9 @@ from eegnn.train.recipes import find_recipe, read_recipe, recipe_folder
 from eegnn.train.run import RunFolder
 
 SHIPPED = sorted(recipe_folder().rglob("*.toml"))
+GENERATED = [f"echo-{task}" for task in get_args(EchoTask)] + [
+    f"transfer-{kind}-{distance}" for kind in get_args(TransferGraph) for distance in (3, 5, 10, 50)
+]
 
 
 def test_a_recipe_in_toml_is_read(tmp_path: Path) -> None:
@@ -85,3 +92,15 @@ def test_every_shipped_recipe_is_valid_for_its_model(path: Path) -> None:
     assert config.model in NAMES
     known = MODELS[NAMES[config.model]].defaults()
     assert config.options.keys() <= known.keys()
+
+
+@pytest.mark.parametrize("model", ["sasgnn", "eegnn"])
+@pytest.mark.parametrize("dataset", [*DATASETS, *GENERATED])
+def test_every_data_set_of_the_paper_has_a_recipe(dataset: str, model: str) -> None:
+    path = find_recipe(dataset, model)
+    assert path is not None
+    assert path.read_text().startswith("# The paper")
+
+
+def test_every_recipe_is_for_a_data_set() -> None:
+    assert {path.parent.name for path in SHIPPED} <= {*DATASETS, *GENERATED}

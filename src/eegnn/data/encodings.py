@@ -26,6 +26,8 @@ VERSION = 1  # to be raised when the same graph gets other encodings
 def encode(problem: Problem, kind: Encoding, k: int, root: Path | None = None) -> Problem:
     """Append ``k`` columns to the features of every node.
 
+    Categories stay the first columns, as whole floating-point numbers.
+
     Args:
         problem: stays as it is; the one returned shares all but ``x`` with it.
         kind: ``"rwse"``: the probabilities that a random walk is back after 1 … k steps;
@@ -39,7 +41,7 @@ def encode(problem: Problem, kind: Encoding, k: int, root: Path | None = None) -
     _check.choice("kind", kind, get_args(Encoding))
     _check.integer("k", k, at_least=1)
     for index, graph in enumerate(problem.graphs):
-        if graph.x is None or not graph.x.is_floating_point():
+        if graph.x is None or not (graph.x.is_floating_point() or problem.node_categories):
             raise TypeError(f"{problem.name}: graph {index} needs floating-point features x")
     plain = [_plain(graph) for graph in problem.graphs]
     parameters = {"kind": kind, "k": k, "graphs": _content(plain), "version": VERSION}
@@ -105,5 +107,6 @@ def _eigenvectors(graph: Data, k: int) -> Tensor:
 
 def _append(graph: Data, columns: Tensor) -> Data:
     longer = copy(graph)  # shallow: labels and edges are shared
-    longer.x = torch.cat([graph.x, columns.to(graph.x)], dim=1)
+    x = graph.x if graph.x.is_floating_point() else graph.x.to(columns)
+    longer.x = torch.cat([x, columns.to(x)], dim=1)
     return longer

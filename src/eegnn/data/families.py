@@ -11,7 +11,7 @@ from eegnn.data.entry import Archive, DataSet
 from eegnn.data.problem import Metric
 from eegnn.nn.early_exit import Level, Task
 
-CATEGORIES = "integer categories of atoms and bonds, as in OGB"
+MOLECULES = "integer categories of atoms and bonds, as in OGB"
 
 
 def heterophilous(name: str, metric: Metric, figures: dict[str, float]) -> DataSet:
@@ -162,7 +162,7 @@ def lrgb(
         citation="Dwivedi et al., 2022",
         url="https://github.com/vijaydwivedi75/lrgb",
         figures=figures,
-        features=CATEGORIES if molecules else "as published",
+        features=MOLECULES if molecules else "as published",
         archive=archive,
     )
 
@@ -192,7 +192,7 @@ def ogb(
         url=f"https://ogb.stanford.edu/docs/{'node' if level == 'node' else 'graph'}prop/#{name}",
         figures=figures,
         shape=_undirected if level == "node" else None,
-        features="as published" if level == "node" else CATEGORIES,
+        features="as published" if level == "node" else MOLECULES,
         needs=("raw", "split", "mapping", "RELEASE_v1.txt"),
         remark=remark,
     )

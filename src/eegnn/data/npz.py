@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,15 @@ def read_npz(
     return _problem(where.stem, str(path), read_arrays(where), split, level, task, metric)
 
 
-def read_graphs(path: str | PathLike[str]) -> list[Data]:
-    """Read only the graphs of a file, for predictions: neither labels nor a split are needed."""
-    return graphs_from_arrays(str(path), read_arrays(Path(path)))
+def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) -> list[Data]:
+    """Read only the graphs of a file, for predictions: neither labels nor a split are needed.
+
+    Args:
+        path: the file.
+        categorical: which of ``"x"`` and ``"edge_attr"`` begin with categories, and so may hold
+            integers.
+    """
+    return graphs_from_arrays(str(path), read_arrays(Path(path)), categorical)
 
 
 def write_npz(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,15 @@ from eegnn.data.arrays import Arrays
 INTEGERS, FLOATS = "iu", "f"
 
 
-def graphs_from_arrays(where: str, arrays: Arrays) -> list[Data]:
+def graphs_from_arrays(where: str, arrays: Arrays, categorical: Collection[str] = ()) -> list[Data]:
     """Check ``x``, ``edge_index``, ``edge_attr`` and ``ptr``, and cut them into graphs.
 
     Args:
         where: what error messages begin with: a file name.
         arrays: see :func:`eegnn.data.npz.read_npz`.
+        categorical: which of ``"x"`` and ``"edge_attr"`` may hold integers.
     """
-    x = floats(where, arrays, "x", dimensions=2)
+    x = features(where, arrays, "x", categorical)
     edge_index = integers(where, arrays, "edge_index", dimensions=2)
     if len(x) == 0:
         raise ValueError(f"{where}: x must have at least one row, got shape {list(x.shape)}")
@@ -33,7 +34,7 @@ def graphs_from_arrays(where: str, arrays: Arrays) -> list[Data]:
     in_range(where, "edge_index", edge_index, len(x), "x has that many rows")
     edge_attr = None
     if "edge_attr" in arrays:
-        edge_attr = floats(where, arrays, "edge_attr", dimensions=2)
+        edge_attr = features(where, arrays, "edge_attr", categorical)
         if len(edge_attr) != edge_index.shape[1]:
             raise ValueError(
                 f"{where}: edge_attr must have one row for each of the {edge_index.shape[1]} "
@@ -77,14 +78,16 @@ def take(where: str, arrays: Arrays, key: str) -> NDArray[Any]:
     return arrays[key]
 
 
-def floats(where: str, arrays: Arrays, key: str, dimensions: int) -> NDArray[np.float32]:
-    """Return a finite array as ``float32``."""
+def features(
+    where: str, arrays: Arrays, key: str, categorical: Collection[str]
+) -> NDArray[np.float32]:
+    """Return a finite matrix as ``float32``; integers only where there may be categories."""
     array = take(where, arrays, key)
-    if array.dtype.kind not in FLOATS:
+    if array.dtype.kind not in (INTEGERS + FLOATS if key in categorical else FLOATS):
         raise TypeError(
             f"{where}: {key} must be floating point, got {array.dtype}: use .astype('float32')"
         )
-    _dimensions(where, key, array, dimensions)
+    _dimensions(where, key, array, 2)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
         array = array.astype(np.float32)
     finite(where, key, array)

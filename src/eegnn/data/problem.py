@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eegnn.data.categories import check_columns, width
 from eegnn.nn.early_exit import Level, Task
 
 Metric = Literal["roc_auc", "accuracy", "ap", "mae", "mse", "f1"]
@@ -21,8 +22,8 @@ class Problem:
 
     Attributes:
         name: for people.
-        graphs: PyG ``Data`` with ``x [n, in_channels]``, ``edge_index``, ``y`` and perhaps
-            ``edge_attr``. A single one unless ``inductive``.
+        graphs: PyG ``Data`` with ``x``, ``edge_index``, ``y`` and perhaps ``edge_attr``. A single
+            one unless ``inductive``.
         level: what is predicted, a label for each node or for each graph.
         task: what the labels are: ``y`` is ``int64 [U]`` for ``"classification"``, ``float
             [U, out_channels]`` for ``"multilabel"`` and ``"regression"``.
@@ -32,6 +33,10 @@ class Problem:
             graphs.
         inductive: whether parts of the split are different graphs.
         scale: a reported error is multiplied by it (targets are divided by it for training).
+        node_categories, edge_categories: how many kinds there are in each of the first columns of
+            ``x`` and of ``edge_attr``; the columns after them are numbers, and so are all of them
+            where these are empty. Models see :func:`~eegnn.data.categories.one_hot` columns, which
+            are made batch by batch: for the atoms of ogbg-molhiv at once they would take 700 MB.
         notes: where splits and features come from, for the record.
     """
 
@@ -46,6 +51,8 @@ class Problem:
     test: Tensor
     inductive: bool
     scale: float = 1.0
+    node_categories: tuple[int, ...] = ()
+    edge_categories: tuple[int, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,18 +69,23 @@ class Problem:
                 raise ValueError(f"{self.name}: the {part} part of the split is empty")
             if int(index.min()) < 0 or int(index.max()) >= units:
                 raise ValueError(f"{self.name}: {part} must hold indices below {units}")
+        first = self.graphs[0]
+        if first.x is not None:
+            check_columns(f"{self.name}: x", first.x, self.node_categories)
+        if first.edge_attr is not None:
+            check_columns(f"{self.name}: edge_attr", first.edge_attr, self.edge_categories)
 
     @property
     def in_channels(self) -> int:
-        """Number of node features."""
+        """Number of node features that a model sees."""
         x = self.graphs[0].x
-        return 0 if x is None else int(x.size(1))
+        return 0 if x is None else width(x.size(1), self.node_categories)
 
     @property
     def edge_dim(self) -> int | None:
-        """Number of edge features, or ``None``."""
+        """Number of edge features that a model sees, or ``None``."""
         edge_attr = self.graphs[0].edge_attr
-        return None if edge_attr is None else int(edge_attr.size(1))
+        return None if edge_attr is None else width(edge_attr.size(1), self.edge_categories)
 
     def __repr__(self) -> str:
         sizes = "/".join(str(len(part)) for part in (self.train, self.val, self.test))

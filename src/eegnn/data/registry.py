@@ -1,15 +1,18 @@
 """The data sets, by name.
 
 Figures are those of the paper's tables, as printed, and for Cora those of PyG's documentation;
-``edges`` counts both directions of an edge, ``undirected_edges`` one.
+``edges`` counts both directions of an edge, ``undirected_edges`` one. Licences are those that
+LRGB's README and OGB's pages state for the data; the TU collection states none.
 """
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
 
 from eegnn import _check
+from eegnn.data.categories import ATOMS, BONDS
 from eegnn.data.entry import Archive, DataSet
 from eegnn.data.families import cora, heterophilous, lrgb, ogb, shchur, tu, webkb
 from eegnn.data.opening import open_entry
@@ -123,7 +126,7 @@ _LONG_RANGE = [
         "classification",
         "f1",
         Archive("LRGBDataset/pascalvocsp.zip", "voc_superpixels_edge_wt_region_boundary"),
-        "Pascal VOC's own",
+        "custom (Pascal VOC 2011)",
         _figures(
             14,
             21,
@@ -196,6 +199,9 @@ _OGB = [
 _ENTRIES = [*_HETEROPHILIC, *_HOMOPHILIC, *_LONG_RANGE, *_TU, *_OGB]
 DATASETS: dict[str, DataSet] = {entry.name: entry for entry in _ENTRIES}
 
+#: Sets whose features are categories: kinds in each column of the nodes, and of the edges.
+CATEGORIES = dict.fromkeys(("peptides-func", "peptides-struct", "ogbg-molhiv"), (ATOMS, BONDS))
+
 
 def open_dataset(name: str, split: int = 0, root: Path | None = None) -> Problem:
     """Open a data set: from the data folder, else from the mirror, else from the network.
@@ -209,7 +215,14 @@ def open_dataset(name: str, split: int = 0, root: Path | None = None) -> Problem
     if _check.integer("split", split, at_least=0) >= entry.splits:
         valid = f"0 … {entry.splits - 1}" if entry.splits > 1 else "0, for there is only one"
         raise ValueError(f"split of {name} must be {valid}, got {split}")
-    return open_entry(entry, split, root)
+    nodes, edges = categories_of(name)
+    problem = open_entry(entry, split, root)
+    return replace(problem, node_categories=nodes, edge_categories=edges)
+
+
+def categories_of(dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """``node_categories`` and ``edge_categories`` of a data set, known without opening it."""
+    return CATEGORIES.get(dataset, ((), ()))
 
 
 def find(name: str) -> DataSet:

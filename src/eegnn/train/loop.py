@@ -22,15 +22,12 @@ from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units
 from eegnn.train.config import Config
 from eegnn.train.evaluate import Evaluation, evaluate
+from eegnn.train.gradients import GradientNorms
+from eegnn.train.hints import ExitHints
 from eegnn.train.losses import choose_loss
 from eegnn.train.metrics import better
 from eegnn.train.models import build_model
 from eegnn.train.run import RunFolder
-
-COLLAPSE = (
-    "everyone left at layer 0 at epoch {epoch}: nothing can be learned from there. "
-    "Try options.objective='expected', a larger options.continue_bias, or a smaller cost_weight"
-)
 
 
 class TrainingError(RuntimeError):
@@ -73,7 +70,8 @@ class Trainer:
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
-        self._warned = False
+        self._gradients = GradientNorms(self.model)
+        self._hints = ExitHints(config, self.model)
         self._metrics = hashlib.sha256()
 
     def fit(self, on_epoch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
@@ -145,9 +143,8 @@ class Trainer:
         self.scheduler.step()
         found = evaluate(self.model, self.batches, ("val", "test"))
         exits = found["val"].exits
-        if exits.collapsed and not self._warned:
-            warnings.warn(COLLAPSE.format(epoch=self.progress.epoch), stacklevel=2)
-            self._warned = True
+        if hint := self._hints.after(self.progress.epoch, exits):
+            warnings.warn(hint, stacklevel=2)
         low, median, high = np.quantile(exits.layer.numpy(), (0.1, 0.5, 0.9))
         seconds = time.perf_counter() - start
         self.progress.seconds += seconds
@@ -158,6 +155,7 @@ class Trainer:
             "test": found["test"].score,
             "exit_mean": float(exits.layer.double().mean()),
             "exit_quantiles": [float(low), float(median), float(high)],
+            "grad": self._gradients.mean(),
             "lr": lr,
             "seconds": seconds,
         }
@@ -177,6 +175,7 @@ class Trainer:
                 f"(now {self.config.lr:g}), clip_norm, or standardize=true"
             )
         (loss + self.config.cost_weight * exits.cost).backward()
+        self._gradients.add()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+from torch_geometric.data import Data
 
+from eegnn.data.categories import width
 from eegnn.data.npz import read_graphs
 from eegnn.data.open import open_problem
+from eegnn.data.registry import categories_of
 from eegnn.io import write_atomically
 from eegnn.nn.exits import Exits
+from eegnn.nn.model import GraphModel
 from eegnn.train.batches import gather
+from eegnn.train.config import Config
 from eegnn.train.prepare import prepare, prepare_others
 from eegnn.train.run import RunFolder
 
@@ -30,7 +35,8 @@ def predict_to_csv(
     Args:
         run: the folder of the run.
         out: the table.
-        input_file: graphs in the format of :mod:`eegnn.data.npz`; labels are not needed.
+        input_file: graphs in the format of :mod:`eegnn.data.npz`; labels are not needed. Where the
+            run has categories, ``x`` and ``edge_attr`` hold them, as in its data set.
         root: the data folder.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
 
@@ -39,18 +45,20 @@ def predict_to_csv(
     """
     folder = RunFolder(run)
     model, config = folder.model(), folder.config()
+    nodes, edges = categories_of(config.dataset)
     if input_file is None:
         problem = prepare(config, root)
         graphs, scale = problem.graphs, problem.scale
     else:
-        graphs = prepare_others(read_graphs(input_file), config, root)
+        graphs = prepare_others(_read(input_file, model, config), config, root)
         regression = model.task == "regression"
         scale = open_problem(config.dataset, config.split, root).scale if regression else 1.0
     text = io.StringIO(newline="")
     table = csv.writer(text)
     count = 0
     for start in range(0, len(graphs), config.batch_size):
-        batch = gather(graphs[start : start + config.batch_size], model.edge_dim is not None)
+        some = graphs[start : start + config.batch_size]
+        batch = gather(some, model.edge_dim is not None, nodes, edges)
         outputs, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
         if count == 0:
             table.writerow(_header(model.task, model.out_channels))
@@ -59,6 +67,27 @@ def predict_to_csv(
             count += 1
     write_atomically(out, text.getvalue().encode())
     return count
+
+
+def _read(path: Path, model: GraphModel, config: Config) -> list[Data]:
+    """Read graphs that have the features of the run's own, before those are treated."""
+    nodes, edges = categories_of(config.dataset)
+    categorical = [key for key, sizes in (("x", nodes), ("edge_attr", edges)) if sizes]
+    graphs = read_graphs(path, categorical)
+    added = 0 if config.encoding == "none" else config.encoding_dim
+    _check_columns(f"{path}: x", graphs[0].x, model.in_channels - added, nodes)
+    if model.edge_dim is not None and graphs[0].edge_attr is not None:
+        _check_columns(f"{path}: edge_attr", graphs[0].edge_attr, model.edge_dim, edges)
+    return graphs
+
+
+def _check_columns(name: str, features: Tensor, channels: int, sizes: tuple[int, ...]) -> None:
+    if width(features.size(1), sizes) != channels:
+        wanted = channels - width(0, sizes)
+        raise ValueError(
+            f"{name} must have shape [N, {wanted}], as in the run's data, got "
+            f"{list(features.shape)}"
+        )
 
 
 def _header(task: str, channels: int) -> list[str]:

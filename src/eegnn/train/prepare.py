@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,20 +41,17 @@ def prepare_others(
     others = _encoded(others, config, root)
     if not config.standardize:
         return others.graphs
-    treat = _standardizer(_encoded(own, config, root))
-    return [treat(graph) for graph in others.graphs]
+    return _treated(others.graphs, _encoded(own, config, root))
 
 
 def standardized(problem: Problem) -> Problem:
     """Shift and scale each feature to mean 0 and variance 1.
 
     The figures are those of the nodes that training sees: all nodes of a single graph, the
-    training graphs otherwise. A feature that does not vary becomes 0.
+    training graphs otherwise. A feature that does not vary becomes 0. Categories stay as they are.
     """
-    if problem.in_channels == 0:
-        return problem
-    treat = _standardizer(problem)
-    return replace(problem, graphs=[treat(graph) for graph in problem.graphs])
+    graphs = _treated(problem.graphs, problem)
+    return problem if graphs is problem.graphs else replace(problem, graphs=graphs)
 
 
 def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:
@@ -63,15 +60,19 @@ def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:
     return encode(problem, config.encoding, config.encoding_dim, data_root(root))
 
 
-def _standardizer(problem: Problem) -> Callable[[Data], Data]:
+def _treated(graphs: Sequence[Data], problem: Problem) -> Sequence[Data]:
+    """Graphs with their numbers shifted and scaled by the figures of a problem."""
+    numbers = slice(len(problem.node_categories), None)
+    if problem.graphs[0].x is None or problem.graphs[0].x[:, numbers].size(1) == 0:
+        return graphs
     seen = problem.train.tolist() if problem.inductive else [0]
-    x = torch.cat([problem.graphs[i].x for i in seen])
+    x = torch.cat([problem.graphs[i].x[:, numbers] for i in seen])
     mean, std = x.mean(dim=0), x.std(dim=0, correction=0)
     scale = torch.where(std > 0, 1 / std.clamp(min=1e-12), 0.0)
 
     def treat(graph: Data) -> Data:
         graph = graph.clone()
-        graph.x = (graph.x - mean) * scale
+        graph.x[:, numbers] = (graph.x[:, numbers] - mean) * scale
         return graph
 
-    return treat
+    return [treat(graph) for graph in graphs]

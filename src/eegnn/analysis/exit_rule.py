@@ -1,0 +1,170 @@
+"""Any exit rule without running the model again, and what each costs and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from eegnn import _check
+from eegnn.analysis.layers import LayerOutputs
+from eegnn.analysis.score import score_of
+from eegnn.train.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Point:
+    """What an exit rule costs and scores.
+
+    Attributes:
+        threshold: its ``exit_threshold``; ``None`` for the model's own rule.
+        max_layers: its ``max_layers``; ``None`` for the whole budget.
+        cost: mean exit layer as a share of the budget L.
+        score: in the metric of the problem.
+    """
+
+    threshold: float | None
+    max_layers: int | None
+    cost: float
+    score: float
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The rule, for :meth:`~eegnn.nn.model.GraphModel.predict`."""
+        return {"exit_threshold": self.threshold, "max_layers": self.max_layers}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Score against cost of several exit rules, on the same units.
+
+    Attributes:
+        metric: of the scores.
+        points: the rules.
+        own: the model's own rule.
+        full: nobody leaves before the last layer.
+    """
+
+    metric: str
+    points: tuple[Point, ...]
+    own: Point
+    full: Point
+
+
+def replay(
+    outputs: LayerOutputs, exit_threshold: float | None = None, max_layers: int | None = None
+) -> tuple[Tensor, Tensor]:
+    r"""Apply an exit rule to what every layer said.
+
+    Unit u leaves at the first layer at which its probability of having left reaches the
+    threshold t, and at M = ``max_layers`` at the latest:
+
+    .. math::
+        l_u = \min\Bigl(M,\; \bigl|\{\,l < L : \textstyle\prod_{k \le l} p_{k,u} > 1 - t\,\}
+        \bigr|\Bigr)
+
+    since the product never increases with l.
+
+    Args:
+        outputs: of a model in which leaving changes nobody's states (``replayable``).
+        exit_threshold: in [0, 1]; ``None`` for the model's own rule.
+        max_layers: ``None`` for L.
+
+    Returns:
+        Outputs ``[U, C]`` and exit layers ``int64 [U]``, those of
+        :meth:`~eegnn.nn.model.GraphModel.predict` with the same arguments.
+    """
+    if exit_threshold is None and max_layers is None:
+        return outputs.own_out, outputs.own_layer
+    if not outputs.replayable:
+        raise ValueError(
+            "outputs must be those of a model with after_exit='evolve': where nodes freeze, "
+            "leaving changes what their neighbours see"
+        )
+    layer = outputs.own_layer
+    if exit_threshold is not None:
+        _check.number("exit_threshold", exit_threshold, 0, 1)
+        limit = math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
+        layer = (~(_survival(outputs) <= limit)).sum(dim=0)  # NaN stays, as in the model
+    if max_layers is not None:
+        layer = layer.clamp(max=_check.integer("max_layers", max_layers, at_least=0))
+    return outputs.at(layer), layer
+
+
+def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:
+    """Choose thresholds between which the cost moves by about ``1 / steps``.
+
+    A unit takes step l where its survival there is above 1 − t. So the cost of t is the share
+    of all L·U survival values above 1 − t, and thresholds at their quantiles have evenly spaced
+    costs. Each lies in the middle between two values, where rounding cannot change who leaves.
+    0 (all leave at once), ½ (the own rule, unless ``objective="sampled"``) and 1 (nobody leaves)
+    are always among them.
+    """
+    left = np.sort(-np.expm1(_survival(outputs).double().cpu().numpy().ravel()))
+    left = left[~np.isnan(left)]
+    cut = np.linspace(0, left.size, steps + 1).round().astype(int)
+    cut = cut[(cut > 0) & (cut < left.size)]
+    between = (left[cut - 1] + left[cut]) / 2
+    return sorted({0.0, 0.5, 1.0, *between.tolist()})
+
+
+def point_of(
+    outputs: LayerOutputs,
+    y: Tensor,
+    metric: str,
+    scale: float = 1.0,
+    exit_threshold: float | None = None,
+    max_layers: int | None = None,
+) -> Point:
+    """Cost and score of one exit rule; see :func:`accuracy_cost_curve` and :func:`replay`."""
+    out, layer = replay(outputs, exit_threshold, max_layers)
+    cost = float(layer.double().mean()) / outputs.num_layers
+    return Point(exit_threshold, max_layers, cost, score_of(out, y, metric, scale))
+
+
+def accuracy_cost_curve(
+    outputs: LayerOutputs,
+    y: Tensor,
+    index: Tensor | None,
+    metric: str,
+    scale: float = 1.0,
+    thresholds: Sequence[float] | None = None,
+) -> Curve:
+    """Score and cost over exit thresholds, without running the model.
+
+    The points come by ascending threshold, and so by never descending cost.
+
+    Args:
+        outputs: of all units, of a model with exits.
+        y: labels of all units.
+        index: the units that count; ``None`` for all.
+        metric: a name in :data:`~eegnn.train.metrics.METRICS`.
+        scale: of the problem.
+        thresholds: ``None`` for :func:`spread_thresholds` of the units that count.
+    """
+    _check.choice("metric", metric, tuple(METRICS))
+    if y.size(0) != outputs.num_units:
+        raise ValueError(f"y must have {outputs.num_units} rows, one a unit, got {y.size(0)}")
+    if index is not None:
+        outputs, y = outputs.of(index), y[index]
+    if outputs.num_units == 0:
+        raise ValueError("index must hold at least one unit, got none")
+    if thresholds is None:
+        thresholds = spread_thresholds(outputs)
+    how = (outputs, y, metric, scale)
+    return Curve(
+        metric,
+        points=tuple(point_of(*how, t) for t in sorted(thresholds)),
+        own=point_of(*how),
+        full=point_of(*how, 1.0),
+    )
+
+
+def _survival(outputs: LayerOutputs) -> Tensor:
+    if outputs.log_stay is None:
+        raise ValueError("outputs must be those of a model with exits, such as EEGNN")
+    return outputs.log_stay

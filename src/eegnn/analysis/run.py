@@ -1,0 +1,22 @@
+"""A trained run with its data, ready to be looked into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eegnn.nn.model import GraphModel
+from eegnn.train.batches import Batches
+from eegnn.train.prepare import prepare
+from eegnn.train.run import RunFolder
+
+
+def open_run(run: Path, data_dir: Path | None = None) -> tuple[GraphModel, Batches]:
+    """Load the model of a run's best epoch, and its problem as the run saw it.
+
+    Args:
+        run: the folder of the run; nothing in it is changed.
+        data_dir: the data folder; ``None`` for the default.
+    """
+    folder = RunFolder(run)
+    config, model = folder.config(), folder.model()
+    return model, Batches(prepare(config, data_dir), config.batch_size, model.edge_dim is not None)

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eegnn.analysis.calibrate import (
+    Calibration,
+    calibrate_run,
+    for_cost,
+    for_score,
+    read_calibration,
+    write_calibration,
+)
+from eegnn.analysis.exit_rule import Curve, Point
+from eegnn.data.problem import Problem
+from eegnn.train.batches import Batches
+from eegnn.train.evaluate import Evaluation, evaluate
+from eegnn.train.run import RunFolder
+from tests.analysis.runs import trained
+from tests.graphs import quick
+from tests.train.problems import graph_problem, node_problem, regression_problem
+
+
+def accuracy_problem() -> Problem:
+    return node_problem(metric="accuracy")
+
+
+PROBLEMS: dict[str, tuple[Callable[[], Problem], dict[str, Any]]] = {
+    "nodes": (node_problem, {}),
+    "nodes, sampled": (accuracy_problem, {"objective": "sampled"}),
+    "nodes, frozen": (accuracy_problem, {"after_exit": "freeze"}),
+    "graphs": (graph_problem, {}),
+    "regression": (regression_problem, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def patch() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def case(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    patch: pytest.MonkeyPatch,
+) -> tuple[Path, Problem, Calibration]:
+    make, options = PROBLEMS[request.param]
+    problem = make()
+    run = trained(tmp_path_factory.mktemp("case") / "run", problem, patch, **options)
+    return run, problem, calibrate_run(run)
+
+
+@pytest.fixture(scope="module")
+def nodes(
+    tmp_path_factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch
+) -> tuple[Path, Calibration]:
+    run = trained(tmp_path_factory.mktemp("nodes") / "run", accuracy_problem(), patch)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    found = calibrate_run(run)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before  # nothing is written
+    return run, found
+
+
+@pytest.fixture
+def run(nodes: tuple[Path, Calibration], tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(nodes[0], tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def found(nodes: tuple[Path, Calibration]) -> Calibration:
+    return nodes[1]
+
+
+scores = st.sampled_from([0.1, 0.5, 0.55, 0.9, math.nan])
+shares = st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.9, 1.0])
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> Curve:
+    pairs = draw(st.lists(st.tuples(shares, scores), max_size=8))
+    points = tuple(Point(i / 10, None, *pair) for i, pair in enumerate(pairs))
+    own = Point(None, None, draw(shares), draw(scores.filter(lambda score: score == score)))
+    return Curve(draw(st.sampled_from(["accuracy", "mae"])), points, own, own)
+
+
+def gain(curve: Curve, point: Point) -> float:
+    return -point.score if curve.metric == "mae" else point.score
+
+
+@settings(quick, max_examples=200)
+@given(curves(), shares)
+def test_the_best_affordable_rule_is_chosen(curve: Curve, target: float) -> None:
+    affordable = [p for p in (*curve.points, curve.own) if p.cost <= target]
+    if not affordable:
+        with pytest.raises(ValueError, match="target must be at least"):
+            for_cost(curve, target)
+        return
+    chosen = for_cost(curve, target)
+    assert chosen in affordable
+    for other in affordable:
+        if not math.isnan(other.score):
+            assert gain(curve, chosen) >= gain(curve, other)
+            if gain(curve, chosen) == gain(curve, other):
+                assert chosen.cost <= other.cost
+
+
+@settings(quick, max_examples=200)
+@given(curves(), st.sampled_from([0.0, 0.05, 0.4, 1.0]))
+def test_the_cheapest_rule_that_is_good_enough_is_chosen(curve: Curve, tolerance: float) -> None:
+    chosen = for_score(curve, tolerance)
+    enough = gain(curve, curve.own) - tolerance
+    assert gain(curve, chosen) >= enough
+    good = [p for p in (*curve.points, curve.own) if gain(curve, p) >= enough]
+    assert chosen.cost == min(p.cost for p in good)
+
+
+@pytest.mark.parametrize(("metric", "cheap"), [("mae", 0.1), ("accuracy", 0.3)])
+def test_what_is_good_enough_depends_on_the_metric(metric: str, cheap: float) -> None:
+    own = Point(None, None, 0.5, 0.2)
+    better, worse = Point(0.1, None, 0.2, cheap), Point(0.2, None, 0.1, 0.4 - cheap)
+    curve = Curve(metric, (better, worse), own, own)
+    assert for_score(curve) is better
+    assert for_score(curve, tolerance=0.15) is worse
+    assert for_cost(curve, 0.5) is better
+    assert for_cost(curve, 0.1) is worse
+
+
+def test_the_own_rule_is_kept_where_nothing_is_better() -> None:
+    own = Point(None, None, 0.5, 0.9)
+    curve = Curve("accuracy", (Point(0.5, None, 0.5, 0.9),), own, own)
+    assert for_cost(curve, 0.5) is own
+    assert for_score(curve) is own
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
+def test_a_target_is_a_share(wrong: float) -> None:
+    own = Point(None, None, 0.0, 0.9)
+    with pytest.raises(ValueError, match="target must be in"):
+        for_cost(Curve("accuracy", (), own, own), wrong)
+
+
+def test_a_tolerance_is_not_negative() -> None:
+    own = Point(None, None, 0.0, 0.9)
+    with pytest.raises(ValueError, match="tolerance must be at least 0"):
+        for_score(Curve("accuracy", (), own, own), -0.1)
+
+
+def predicted(run: Path, problem: Problem, **knobs: Any) -> dict[str, Evaluation]:
+    return evaluate(RunFolder(run).model(), Batches(problem, 5), ("val", "test"), **knobs)
+
+
+def assert_predicted(run: Path, problem: Problem, val: Point, test: Point) -> None:
+    """The model, run by the rule of a point, costs and scores what the point says."""
+    assert val.knobs == test.knobs
+    found = predicted(run, problem, **val.knobs)
+    for part, point in (("val", val), ("test", test)):
+        assert point.cost == pytest.approx(float(found[part].exits.cost), abs=1e-6)
+        assert point.score == pytest.approx(found[part].score, abs=1e-6)
+
+
+def test_a_run_is_calibrated_as_it_predicts(case: tuple[Path, Problem, Calibration]) -> None:
+    run, problem, found = case
+    assert found.metric == problem.metric
+    assert found.num_layers == 4
+    for name in ("own", "full"):
+        assert_predicted(run, problem, getattr(found.val, name), getattr(found.test, name))
+    for val, test in list(zip(found.val.points, found.test.points, strict=True))[::5]:
+        assert_predicted(run, problem, val, test)
+    for choice in found.best:
+        assert_predicted(run, problem, choice.val, choice.test)
+    assert found.val.full.cost == found.test.full.cost == 1.0
+
+
+def test_better_rules_cost_more(case: tuple[Path, Problem, Calibration]) -> None:
+    found = case[2]
+    costs = [choice.val.cost for choice in found.best]
+    gains = [gain(found.val, choice.val) for choice in found.best]
+    assert costs[0] == 0
+    assert all(a < b for a, b in itertools.pairwise(costs))
+    assert all(a < b for a, b in itertools.pairwise(gains))
+
+
+def test_no_limit_on_the_own_rule_beats_the_choice(
+    case: tuple[Path, Problem, Calibration],
+) -> None:
+    run, problem, found = case
+    for limit in (None, 0, 1, 2, 3, 4):
+        part = predicted(run, problem, max_layers=limit)["val"]
+        choice = found.for_cost(min(float(part.exits.cost) + 1e-6, 1.0))
+        beaten = choice.val.score <= part.score + 1e-6
+        assert beaten if found.metric == "mae" else choice.val.score >= part.score - 1e-6
+
+
+def test_choices_look_at_validation_units_only(found: Calibration) -> None:
+    for target in (0.0, 0.3, 0.6, 1.0):
+        choice = found.for_cost(target)
+        assert choice.val.cost <= target
+        assert choice.test.knobs == choice.val.knobs
+    choice = found.for_score()
+    assert choice.val.score >= found.val.own.score
+    assert choice.val.cost <= found.val.own.cost
+    assert found.for_score(tolerance=1.0).val.cost == 0
+
+
+def test_a_calibration_is_read_as_it_was_written(run: Path, found: Calibration) -> None:
+    assert read_calibration(run) is None
+    path = write_calibration(run, found)
+    assert path == run / "calibration.json"
+    assert read_calibration(run) == found
+    suggested = json.loads(path.read_text())["suggestions"]
+    assert [entry["target"] for entry in suggested["cost"]] == [0.25, 0.5, 0.75]
+    assert suggested["cost"][1]["val"]["score"] == found.for_cost(0.5).val.score
+    assert suggested["same_score"]["test"]["cost"] == found.for_score().test.cost
+
+
+def test_suggestions_are_for_the_costs_asked_for(found: Calibration) -> None:
+    suggested = found.as_dict(costs=[0.4], tolerance=0.1)["suggestions"]
+    assert [entry["target"] for entry in suggested["cost"]] == [0.4]
+    assert suggested["same_score"]["tolerance"] == 0.1
+    assert suggested["same_score"]["val"]["cost"] == found.for_score(0.1).val.cost
+
+
+def test_a_calibration_of_other_weights_is_not_used(run: Path, found: Calibration) -> None:
+    write_calibration(run, found)
+    weights = run / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    assert read_calibration(run) is None
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[]", '{"metric": 3}'])
+def test_a_damaged_calibration_is_named(content: str, run: Path) -> None:
+    (run / "calibration.json").write_text(content)
+    with pytest.raises(ValueError, match=r"calibration\.json is damaged"):
+        read_calibration(run)
+
+
+def test_a_model_without_exits_cannot_be_calibrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = trained(tmp_path / "run", node_problem(), monkeypatch, "sasgnn")
+    with pytest.raises(ValueError, match="model with exits, such as EEGNN, got SASGNN"):
+        calibrate_run(run)
+
+
+def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        calibrate_run(tmp_path)
