@@ -1,15 +1,18 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+import typer.main
 from typer.testing import CliRunner
 
 from eegnn.bench import training
-from eegnn.cli import app
+from eegnn.cli import MODEL, app
+from eegnn.train.models import NAMES
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,11 +26,56 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["bench", "--help"], ["demo", "--help"]])
-def test_help_teaches(arguments: list[str]) -> None:
-    done = CliRunner().invoke(app, arguments)
+HELPS: list[list[str]] = [
+    [],
+    ["demo"],
+    ["train"],
+    ["tune"],
+    ["eval"],
+    ["predict"],
+    ["datasets"],
+    ["bench"],
+    ["bench", "training"],
+]
+
+
+def helped(*arguments: str, width: int = 100) -> str:
+    done = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": str(width)})
     assert done.exit_code == 0
-    assert "Usage" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("arguments", HELPS, ids=" ".join)
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_fits_and_is_whole(arguments: list[str], width: int) -> None:
+    text = helped(*arguments, width=width)
+    assert "Usage" in text
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_every_command_has_its_help_looked_at() -> None:
+    group = typer.main.get_command(app)
+    assert {names[0] for names in HELPS if names} == set(group.commands)  # type: ignore[attr-defined]
+
+
+def test_help_says_what_happens_by_default() -> None:
+    text = " ".join(helped("train").replace("│", " ").split())
+    assert "runs/DATASET-MODEL-splitN-seedN" in text
+    assert "EEGNN_DATA, or a cache folder" in text
+    assert "'eegnn[tensorboard]'" in text
+
+
+def test_flags_do_not_ask_for_a_value() -> None:
+    words = helped("train").replace("<", " <").split()
+    for flag in ("--resume", "--tensorboard", "--json"):
+        assert not words[words.index(flag) + 1].startswith("<")
+
+
+def test_the_models_that_help_names_exist() -> None:
+    named = re.findall("`([a-z]+)`", MODEL)
+    assert len(named) >= 2
+    assert set(named) <= set(NAMES)
 
 
 def test_help_does_not_wait_for_torch() -> None:

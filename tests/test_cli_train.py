@@ -1,5 +1,10 @@
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -8,6 +13,7 @@ from typer.testing import CliRunner
 from eegnn.cli import app
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
+from eegnn.train.run import RunFolder
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +36,8 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     folder = "runs/board-eegnn-split0-seed0"
     assert summary["epochs"] == 3
     assert (tmp_path / folder / "metrics.jsonl").read_text().count("\n") == 3
+    assert (tmp_path / folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / folder / "tensorboard").exists()
 
     again = json.loads(run("eval", folder, "--json"))
     assert again["test"] == summary["test"]
@@ -66,6 +74,52 @@ def test_the_config_of_a_run_is_a_recipe(tmp_path: Path) -> None:
     run("train", "--recipe", "first/config.json", "--out", "second")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second")]
     assert weights[0] == weights[1]
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="needs TensorBoard")
+def test_tensorboard_changes_nothing_but_the_folder(tmp_path: Path) -> None:
+    for name, extra in (("plain", []), ("watched", ["--tensorboard"])):
+        run("train", "board.npz", "--epochs", "2", "--out", name, *extra)
+    assert list((tmp_path / "watched" / "tensorboard").iterdir())
+    for file in ("config.json", "model.safetensors"):
+        plain, watched = ((tmp_path / name / file).read_bytes() for name in ("plain", "watched"))
+        assert plain == watched
+    assert "epoch" in run("train", "--resume", "--out", "plain", "--tensorboard")
+
+
+def test_a_missing_tensorboard_is_found_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    done = CliRunner().invoke(app, ["train", "board.npz", "--tensorboard"])
+    assert isinstance(done.exception, ImportError)
+    assert "eegnn[tensorboard]" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["board.npz"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_ctrl_c_says_how_to_go_on_and_leaves_a_run_that_does(tmp_path: Path) -> None:
+    # Python ignores SIGINT if its parent does, as shells make background jobs do.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from eegnn.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "train", "board.npz", "--epochs", "100000"]
+    process = subprocess.Popen([*command, "--out", "run"], stderr=subprocess.PIPE, text=True)
+    try:
+        while not (tmp_path / "run" / "state.pt").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "eegnn: interrupted; a training run goes on with --resume"
+    assert "Traceback" not in said
+    state = RunFolder(tmp_path / "run").state()
+    assert state is not None
+    assert state["progress"]["epoch"] >= 1
 
 
 def test_results_are_added_once(tmp_path: Path) -> None:

@@ -150,7 +150,8 @@ def test_a_description_that_does_not_fit_is_refused(
 def test_weights_of_a_model_that_has_changed_since_are_refused(
     change: dict[str, Any], saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(eegnn.io.MODELS, "EEGNN", lambda **config: EEGNN(**{**config, **change}))
+    changed = {"EEGNN": lambda **config: EEGNN(**{**config, **change})}
+    monkeypatch.setattr(eegnn.io, "MODELS", changed)
     with pytest.raises(ValueError, match=r"model\.safetensors was written by another version"):
         load(saved)
 
@@ -159,7 +160,8 @@ def test_weights_of_a_model_that_has_changed_since_are_refused(
 def test_a_config_that_is_not_known_any_more_is_refused(
     change: dict[str, Any], saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(eegnn.io.MODELS, "EEGNN", lambda **config: EEGNN(**{**config, **change}))
+    changed = {"EEGNN": lambda **config: EEGNN(**{**config, **change})}
+    monkeypatch.setattr(eegnn.io, "MODELS", changed)
     with pytest.raises(ValueError, match=r"model\.json is damaged: "):
         load(saved)
 

@@ -8,49 +8,95 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperGroup
+
+
+class _Commands(TyperGroup):
+    """Says, after Ctrl-C, what typer does not know: that nothing is lost."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("eegnn: interrupted; a training run goes on with --resume", file=sys.stderr)
+            raise typer.Exit(130) from None
+
 
 app = typer.Typer(
     name="eegnn",
+    cls=_Commands,
     help="Graph neural networks whose nodes and graphs decide when they have seen enough.",
+    epilog="Start with `eegnn demo`, then `eegnn train minesweeper`.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
 bench = typer.Typer(help="Measure speed, always as ratios within one run.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
+# A flag takes no value, and its help should not ask for one: hence metavar="".
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object as the last line of standard output.")
+    bool,
+    typer.Option(
+        "--json",
+        metavar="",
+        help="Print the result as one JSON object, the last line of standard output.",
+    ),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option(help="Data folder.  [default: EEGNN_DATA, or a cache folder]", show_default=False),
+    typer.Option(
+        metavar="FOLDER",
+        help="Where data sets are kept.",
+        show_default="EEGNN_DATA, or a cache folder",
+    ),
 ]
-RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
-MaxLayers = Annotated[int | None, typer.Option(min=0, help="Nobody takes more steps than this.")]
+DatasetName = typer.Argument(
+    metavar="DATASET",
+    help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
+    "its full size), or a file of your own, `graph.npz`.",
+    show_default=False,
+)
+# The list of models is not read here: it would cost the seconds that it takes to import torch.
+MODEL = (
+    "`eegnn`, `sasgnn`, or a baseline such as `gcn`. A name that does not exist is answered with "
+    "all that do."
+)
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+MaxLayers = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Nobody takes more steps than this."),
+]
 ExitThreshold = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Leave once the probability of having left reaches this."),
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        help="Leave once the probability of having left reaches this; lower is earlier.",
+        show_default="the rule it was trained with",
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
 
 
 @app.command()
 def demo(
     size: Annotated[
-        int, typer.Option(min=10, max=1000, help="Cells on a side of the board.")
+        int, typer.Option(min=10, max=1000, metavar="N", help="Cells on a side of the board.")
     ] = 100,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the board.")] = 150,
+    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the board.")] = 150,
     seed: Seed = 0,
     out: Annotated[
-        Path, typer.Option(help="Where to write the picture (.png, .pdf, .svg).")
+        Path, typer.Option(metavar="FILE", help="Where to write the picture: .png, .pdf or .svg.")
     ] = Path("eegnn-demo.png"),
     as_json: AsJson = False,
 ) -> None:
@@ -84,45 +130,110 @@ def demo(
 
 @app.command()
 def train(
-    dataset: Annotated[
-        str | None,
-        typer.Argument(help="A name from `eegnn datasets`, echo-sssp@0.1, or a file.npz."),
+    dataset: Annotated[str | None, DatasetName] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help=MODEL, show_default="eegnn")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="eegnn, sasgnn or gcn.")] = None,
-    split: Annotated[int | None, typer.Option(min=0, help="Which split of the data.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of weights and order.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data.")] = None,
+    split: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Which split into training, validation and test part; of a generated set, its "
+            "seed.",
+            show_default="0",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Of the first weights, dropout and the order of batches. The same seed, the same "
+            "numbers.",
+            show_default="0",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Passes over the training data.",
+            show_default="the recipe's, or 1000",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="key=value, e.g. lr=0.003 or options.dropout=0.2. Repeatable."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting, as in `lr=0.003`, or an argument of the model, as in "
+            "`options.dropout=0.2`. Repeat it for more; an unknown key is answered with all that "
+            "exist.",
+        ),
     ] = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="A recipe, or the config.json of a run.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Settings from a .toml file, or the config.json of another run.",
+            show_default="the one for this data set and model, if there is one",
+        ),
     ] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", help="Your own graph or graphs, as .npz.")
+        Path | None,
+        typer.Option(
+            "--input", metavar="FILE", help="Your own graph or graphs, as .npz, for DATASET."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run.  [default: runs/…]", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of the run.",
+            show_default="runs/DATASET-MODEL-splitN-seedN",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", metavar="", help="Go on with the run in the folder, if any."),
+    ] = False,
     results: Annotated[
         Path | None,
-        typer.Option(help="Add the result to this .jsonl file; a run that is in it is not done."),
+        typer.Option(
+            metavar="FILE",
+            help="Add the result to this .jsonl file; a run that is in it already is not trained.",
+        ),
     ] = None,
+    tensorboard: Annotated[
+        bool,
+        typer.Option(
+            "--tensorboard",
+            metavar="",
+            help="Write TensorBoard event files too, into RUN/tensorboard. Needs "
+            "`pip install 'eegnn[tensorboard]'`.",
+        ),
+    ] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model; the test score is that of the best validation epoch.
+    """Train a model, and report the test score of its best validation epoch.
 
-    A recipe that comes with eegnn for the data set and the model is used where there is one.
-    A run that was stopped, by Ctrl-C or worse, goes on with --resume and ends with the same
-    numbers as one that was not.
+    Settings are the defaults, then those of the recipe that comes with eegnn for this data set and
+    model, then what you give here.
+
+    The run is a folder with the settings, a line of figures for each epoch (metrics.jsonl), the
+    learning curves (curves.png) and the best weights, for `eegnn eval` and `eegnn predict`. A run
+    that was stopped, by Ctrl-C or worse, goes on with --resume and ends with the same numbers as
+    one that was not.
     """
     if input_file is not None:
         dataset = str(input_file)
     if not (dataset or recipe or (resume and out)):
         raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
+    from eegnn.report.curves import draw_curves
+    from eegnn.report.tensorboard import EventFiles
     from eegnn.report.terminal import run_report
     from eegnn.train.config import parse_overrides
     from eegnn.train.results import append_result, find_result
@@ -141,40 +252,67 @@ def train(
         if as_json:
             _print_json(**known)
         return
+    events = EventFiles(folder) if tensorboard else nullcontext(lambda line: None)
     Console(stderr=True).print(
         f"{config.model} on {config.dataset}, split {config.split}: {folder}"
     )
-    with _progress(config.epochs) as show:
-        summary = start(config, folder, resume, data_dir, show)
+    with events as record, _progress(config.epochs) as show:
+
+        def on_epoch(line: dict[str, Any]) -> None:
+            show(line)
+            record(line)
+
+        summary = start(config, folder, resume, data_dir, on_epoch)
     if results is not None:
         append_result(results, RunFolder(folder), shlex.join(["eegnn", *sys.argv[1:]]))
-    console.print(run_report(summary))
+    draw_curves(folder, folder / "curves.png")
+    console.print(run_report(summary, folder))
     if as_json:
         _print_json(**summary)
 
 
 @app.command()
 def tune(
-    dataset: Annotated[str, typer.Argument(help="A name from `eegnn datasets`, or a file.npz.")],
-    model: Annotated[str, typer.Option(help="eegnn, sasgnn or gcn.")] = "eegnn",
-    trials: Annotated[int, typer.Option(min=1, help="Size of the study, over all workers.")] = 32,
+    dataset: Annotated[str, DatasetName],
+    model: Annotated[str, typer.Option(metavar="NAME", help=MODEL)] = "eegnn",
+    trials: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Settings to try, by all processes together.")
+    ] = 32,
     storage: Annotated[
-        str, typer.Option(help="An Optuna storage; workers with the same one share the study.")
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Where Optuna keeps the study; processes with the same one share the work.",
+        ),
     ] = "sqlite:///study.db",
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data a trial.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value for what is not searched.")
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Passes over the training data in a trial.",
+            show_default="the recipe's, or 1000",
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for trials, best.json and pictures.")] = Path(
-        "study"
-    ),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting that is not searched, as for `eegnn train`. Repeat it for more.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="For trials, best.json and pictures.")
+    ] = Path("study"),
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search for settings in the paper's search space; start it several times to share the work.
+    """Search for good settings, in the search space of the paper.
 
-    A study that was stopped goes on with the same command. The best settings end up in
-    best.json, for `eegnn train --recipe`.
+    Needs `pip install 'eegnn[tune]'`. Start the command several times to share the work; a study
+    that was stopped goes on with the same command. Train with what was found with
+    `eegnn train --recipe study/best.json`.
     """
     from eegnn.train.config import parse_overrides
     from eegnn.train.start import configure
@@ -205,7 +343,11 @@ def evaluate(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a run again, perhaps with other knobs."""
+    """Score the best weights of a run again, perhaps with earlier exits.
+
+    Both knobs work without training again: they show how much of the score is left when less is
+    computed.
+    """
     from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
     from eegnn.train.prepare import prepare
@@ -233,15 +375,26 @@ def evaluate(
 @app.command()
 def predict(
     run: RunPath,
-    out: Annotated[Path, typer.Option(help="Where to write the predictions, as .csv.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the predictions, as .csv.")
+    ],
     input_file: Annotated[
-        Path | None, typer.Option("--input", help="New graphs, as .npz; default: the run's own.")
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="New graphs, as .npz.",
+            show_default="the data of the run",
+        ),
     ] = None,
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Write a line for each node or graph: prediction, probability, exit layer and time."""
+    """Predict with the best weights of a run.
+
+    Writes a line for each node or graph: prediction, probability, exit layer and exit time.
+    """
     from eegnn.train.predict import predict_to_csv
 
     count = predict_to_csv(
@@ -252,9 +405,22 @@ def predict(
 
 @app.command()
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One data set, with its statistics.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Show this one in full, counted anew.",
+            show_default="all, in brief",
+        ),
+    ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Recompute statistics against the published ones.")
+        bool,
+        typer.Option(
+            "--check",
+            metavar="",
+            help="Open those that need no network, count, and compare with the published figures; "
+            "exit code 1 for a difference that is not known.",
+        ),
     ] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -262,7 +428,9 @@ def datasets(
     """List the data sets: what they are, where they come from, whether they are here."""
     from eegnn.report.datasets import dataset_rows, table_of
 
-    rows = dataset_rows([name] if name else None, data_dir, measure=check or name is not None)
+    measure = check or name is not None
+    with Console(stderr=True).status("counting …") if measure else nullcontext():
+        rows = dataset_rows([name] if name else None, data_dir, measure)
     console = Console(stderr=as_json)
     console.print(table_of(rows, console.width))
     if as_json:
@@ -274,8 +442,10 @@ def datasets(
 
 @bench.command("training")
 def bench_training(
-    threads: Annotated[int, typer.Option(min=1, help="Threads to use.")] = 1,
-    passes: Annotated[int, typer.Option(min=1, help="Passes; the median counts.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads to use.")] = 1,
+    passes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Timed passes, of which the median counts.")
+    ] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Compare a training step of SASGNN with the same mathematics by gather and scatter.
@@ -323,7 +493,5 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         app()
-    except KeyboardInterrupt:
-        sys.exit("eegnn: interrupted; a training run goes on with --resume")
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
         sys.exit(f"eegnn: {error}")

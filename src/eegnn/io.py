@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
-from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.model import GraphModel
-from eegnn.nn.sasgnn import SASGNN
-from eegnn.zoo.gcn import GCN
+from eegnn.zoo.registry import Classes
 
-MODELS: dict[str, type[GraphModel]] = {"EEGNN": EEGNN, "SASGNN": SASGNN, "GCN": GCN}
+#: The models that can be saved and loaded, by the name of their class.
+MODELS: Mapping[str, type[GraphModel]] = Classes()
 FORMAT = "eegnn-model"
 VERSION = 1
 
@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> GraphModel:
             f"replaced"
         )
     model = _build(about, description)
-    model.to(next(iter(tensors.values())).dtype)
+    model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))  # not of a counter
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:

@@ -5,8 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 
 from eegnn.data.registry import DATASETS
 from eegnn.report.datasets import dataset_rows, datasets_table, table_of
@@ -20,7 +19,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def printed(table: Table, width: int) -> str:
+def printed(table: RenderableType, width: int) -> str:
     text = io.StringIO()
     Console(width=width, file=text).print(table)
     return text.getvalue()
@@ -54,12 +53,12 @@ def test_measuring_finds_what_is_not_as_published(tmp_path: Path) -> None:
     assert sweeper["nodes"] == 40
     assert questions["differences"] is None
     text = printed(table_of([sweeper, questions]), 300)
-    assert "nodes 40, published 10,000" in text
+    assert "minesweeper: nodes 40, published 10,000\n" in text
     assert "not opened" in text
 
 
 def test_a_wide_table_has_a_line_for_each_data_set_with_licence_and_source(tmp_path: Path) -> None:
-    text = printed(datasets_table(root=tmp_path), 160)
+    text = printed(datasets_table(root=tmp_path, width=180), 180)
     for name in DATASETS:
         assert sum(line.split()[:1] == [name] for line in text.splitlines()) == 1
     tolokers = next(line for line in text.splitlines() if line.startswith("tolokers"))
@@ -75,6 +74,45 @@ def test_a_narrow_table_leaves_columns_out_rather_than_cutting_them(tmp_path: Pa
     assert "…" not in text
     assert "Platonov" not in text
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+ROWS = [
+    {"name": "wisconsin", "nodes": 251, "edges": 916, "homophily": 0.19, "place": "on disk"},
+    {"name": "tolokers", "nodes": 11_758, "edges": 1_038_000, "place": "needs network"},
+    {
+        "name": "reddit-multi-5k",
+        "graphs": 4_999,
+        "mean_nodes": 508.5,
+        "mean_edges": 1_189.7,
+        "place": "in mirror",
+    },
+    {"name": "texas", "nodes": 183, "edges": 574, "place": "on disk"},
+]
+KNOWN = {"figure": "mean_undirected_edges", "published": 64.14, "found": 62.14, "known": True}
+ALARM = {"figure": "nodes", "published": 7, "found": None, "known": False}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_checked_table_has_a_line_each_and_the_differences_below(width: int) -> None:
+    found = [[KNOWN], [KNOWN, ALARM], None, []]
+    rows = [{**row, "differences": unlike} for row, unlike in zip(ROWS, found, strict=True)]
+    text = printed(table_of(rows, width), width)
+    table, notes = text.split("\n\n")
+    verdicts = {line.split()[0]: line.rstrip().split("  ")[-1] for line in table.splitlines()[1:]}
+    assert verdicts == {
+        "wisconsin": "known slip",
+        "tolokers": "differs",
+        "reddit-multi-5k": "not opened",
+        "texas": "as published",
+    }
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+    slip = "mean undirected edges 62.14, published 64.14 (a known slip)"
+    assert notes.splitlines()[-3:] == [
+        f"wisconsin: {slip}",
+        f"tolokers: {slip}",
+        "tolokers: nodes unknown, published 7",
+    ]
 
 
 def test_a_single_data_set_is_shown_in_full(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 import io
+from pathlib import Path
 
 import torch
 from rich.console import Console
 
 from eegnn.nn.exits import Exits
-from eegnn.report.terminal import exit_histogram
+from eegnn.report.terminal import exit_histogram, run_report
 
 
 def test_bars_are_proportional_and_nobody_is_lost() -> None:
@@ -15,3 +16,23 @@ def test_bars_are_proportional_and_nobody_is_lost() -> None:
     lines = [line.split() for line in printed.getvalue().splitlines()[1:]]
     assert [int(line[1]) for line in lines] == [10, 0, 20, 1]
     assert [line[2].count("█") if len(line) > 2 else 0 for line in lines] == [10, 0, 20, 1]
+
+
+def test_the_report_of_a_run_says_what_was_reached_and_where_it_is() -> None:
+    summary = {
+        "metric": "roc_auc",
+        "test": 0.91234,
+        "val": 0.9,
+        "best_epoch": 57,
+        "epochs": 300,
+        "params": 12_345,
+        "seconds": 61.4,
+        "exits": {"min": 2, "median": 7.5, "max": 19, "histogram": [0] * 21},
+    }
+    said = [line.split(maxsplit=2) for line in run_report(summary, Path("runs/a")).splitlines()]
+    assert said == [
+        ["test", "roc_auc", "0.9123   (validation 0.9000, epoch 57 of 300)"],
+        ["exit", "layers", "2 to 19, median 7.5, of 20"],
+        ["size", "and", "time     12,345 parameters, 61 s"],
+        ["learning", "curves", "runs/a/curves.png"],
+    ]

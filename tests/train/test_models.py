@@ -42,10 +42,15 @@ def test_a_problem_without_features_gives_a_model_without_inputs() -> None:
     assert build_model(small_config(), replace(problem, graphs=[graph])).in_channels == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_only_models_that_take_edge_features_are_told_of_them(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "edge_dim"),
+    [("eegnn", 2), ("sasgnn", 2), ("gine", 2), ("gcn", None), ("ee-gcn", None)],
+)
+def test_only_models_that_take_edge_features_are_told_of_them(
+    name: str, edge_dim: int | None
+) -> None:
     model = build_model(small_config(model=name), node_problem(edge_dim=2))
-    assert model.edge_dim == (None if name == "gcn" else 2)
+    assert model.edge_dim == edge_dim
     assert build_model(small_config(model=name), node_problem()).edge_dim is None
 
 

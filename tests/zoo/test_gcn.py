@@ -14,13 +14,14 @@ from tests.graphs import (
     both_ways,
     features,
 )
+from tests.nn.model_examples import count
 
 
 def model(num_layers: int = 3, **options: object) -> GCN:
     torch.manual_seed(0)
     built = GCN(3, 5, 2, num_layers, **options).double().eval()  # type: ignore[arg-type]
     with torch.no_grad():
-        for name, weight in built.convs.named_parameters():
+        for name, weight in built.layers.named_parameters():
             if name.endswith("bias"):
                 weight.normal_()
     return built
@@ -110,6 +111,24 @@ def test_reset_draws_all_weights_anew() -> None:
     gcn.reset_parameters()
     same = [name for name, weight in gcn.named_parameters() if torch.equal(weight, before[name])]
     assert same == []
+
+
+@pytest.mark.parametrize(
+    ("in_channels", "out_channels", "with_10_layers", "with_20_layers"),
+    [
+        (301, 2, 20288, 30848),
+        (300, 18, 20768, 31328),
+        (7, 2, 10880, 21440),
+        (10, 2, 10976, 21536),
+        (300, 5, 20352, 30912),
+    ],
+    ids=["Questions", "Roman-empire", "Minesweeper", "Tolokers", "Amazon-ratings"],
+)
+def test_it_has_the_papers_number_of_parameters(
+    in_channels: int, out_channels: int, with_10_layers: int, with_20_layers: int
+) -> None:
+    assert count(GCN(in_channels, 32, out_channels, 10)) == with_10_layers
+    assert count(GCN(in_channels, 32, out_channels, 20)) == with_20_layers
 
 
 def test_its_repr_is_one_line() -> None:

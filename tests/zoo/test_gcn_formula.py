@@ -21,8 +21,9 @@ def by_hand(gcn: GCN, x: Matrix, n: int, pairs: Pairs, limit: int | None = None)
     scale = np.diag(1 / np.sqrt(a.sum(axis=1)))
     a = scale @ a @ scale
     h = np.maximum(x @ array(gcn.encoder.weight).T + array(gcn.encoder.bias), 0)
-    for conv in gcn.convs[:limit]:
-        weight, bias = conv.get_parameter("lin.weight"), conv.get_parameter("bias")
+    for layer in gcn.layers[:limit]:
+        weight = layer.get_parameter("step.conv.lin.weight")
+        bias = layer.get_parameter("step.conv.bias")
         out = np.maximum(a @ h @ array(weight).T + array(bias), 0)
         h = h + out if gcn.residual else out
     return h

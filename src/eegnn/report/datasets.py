@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 
 from eegnn.data.entry import DataSet
@@ -16,6 +16,10 @@ from eegnn.data.statistics import differences, statistics
 Row = dict[str, Any]
 
 NUMBERS = ("splits", "graphs", "nodes", "edges", "features", "classes", "h edge", "h adj")
+EXPLANATION = (
+    "edges: both directions. h edge, h adj: homophily of edges, and the same corrected for chance. "
+    "Of a set of graphs: nodes and edges of a mean graph."
+)
 # What a narrow terminal can do without, in this order; the sheet of a single data set has it all.
 DISPENSABLE = ("source", "licence", "classes", "features", "level", "graphs", "splits", "metric")
 
@@ -45,7 +49,7 @@ def datasets_table(
     root: Path | None = None,
     measure: bool = False,
     width: int = 160,
-) -> Table:
+) -> Group:
     """Make a table of data sets.
 
     Args:
@@ -55,22 +59,25 @@ def datasets_table(
     return table_of(dataset_rows(names, root, measure), width)
 
 
-def table_of(rows: Sequence[Row], width: int = 160) -> Table:
+def table_of(rows: Sequence[Row], width: int = 160) -> Group:
     """Lay out the rows of :func:`dataset_rows`: a line each, or, for a single one, all of it.
+
+    Below the lines, each difference from the published figures has a line of its own.
 
     Args:
         rows: the data sets.
         width: characters there are; if they are few, columns are left out.
     """
     if len(rows) == 1:
-        return _sheet(rows[0])
+        return Group(_sheet(rows[0]))
     columns = [column for column in COLUMNS if column != "check" or "differences" in rows[0]]
     for dispensable in ("", *DISPENSABLE):
         columns = [column for column in columns if column != dispensable]
         table = _list(rows, columns)
         if Console(width=10_000).measure(table).maximum <= width:
             break
-    return table
+    notes = [f"{row['name']}: {unlike}" for row in rows for unlike in _differences(row)]
+    return Group(table, f"\n{EXPLANATION}", *notes)
 
 
 def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
@@ -100,13 +107,8 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
 
 def _list(rows: Sequence[Row], columns: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.caption = "edges: both directions; of a set of graphs: nodes and edges of a mean graph"
     for column in columns:
-        table.add_column(
-            column,
-            justify="right" if column in NUMBERS else "left",
-            no_wrap=column != "check",
-        )
+        table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(COLUMNS[column](row) for column in columns))
     return table
@@ -118,7 +120,7 @@ def _sheet(row: Row) -> Table:
         if field != "differences" and value not in ("", None):
             table.add_row(field.replace("_", " "), _text(value))
     if "differences" in row:
-        table.add_row("check", _verdict(row))
+        table.add_row("check", "\n".join(_differences(row)) or _verdict(row))
     return table
 
 
@@ -159,12 +161,19 @@ def _text(value: Any) -> str:
 def _verdict(row: Row) -> str:
     if row["differences"] is None:
         return "not opened"
-    unlike = [
-        f"{difference['figure']} {_text(difference['found']) or 'unknown'}, "
+    known = [difference["known"] for difference in row["differences"]]
+    if not all(known):
+        return "differs"
+    return "known slip" if known else "as published"
+
+
+def _differences(row: Row) -> list[str]:
+    """Describe what is not as published, a sentence each."""
+    return [
+        f"{difference['figure'].replace('_', ' ')} {_text(difference['found']) or 'unknown'}, "
         f"published {_text(difference['published'])}{' (a known slip)' * difference['known']}"
-        for difference in row["differences"]
+        for difference in row.get("differences") or []
     ]
-    return "; ".join(unlike) or "as published"
 
 
 COLUMNS: dict[str, Callable[[Row], str]] = {

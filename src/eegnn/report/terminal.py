@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -40,11 +41,19 @@ def demo_report(result: DemoResult) -> Group:
     )
 
 
-def run_report(summary: dict[str, Any]) -> str:
-    """Say how a training run ended, from its summary."""
-    exits = summary["exits"]
+def run_report(summary: dict[str, Any], folder: Path) -> str:
+    """Say how a training run ended, and where it is.
+
+    Args:
+        summary: of the run.
+        folder: of the run.
+    """
+    exits, metric = summary["exits"], f"test {summary['metric']}"
     return (
-        f"test {summary['metric']} {summary['test']:.4f}  (validation {summary['val']:.4f}, epoch "
-        f"{summary['best_epoch']} of {summary['epochs']}; exits {exits['min']}/{exits['median']:g}/"
-        f"{exits['max']}; {summary['params']:,} parameters; {summary['seconds']:.0f} s)"
+        f"{metric:18}{summary['test']:.4f}   (validation {summary['val']:.4f}, "
+        f"epoch {summary['best_epoch']} of {summary['epochs']})"
+        f"\nexit layers       {exits['min']} to {exits['max']}, median {exits['median']:g}, "
+        f"of {len(exits['histogram']) - 1}"
+        f"\nsize and time     {summary['params']:,} parameters, {summary['seconds']:.0f} s"
+        f"\nlearning curves   {folder / 'curves.png'}"
     )

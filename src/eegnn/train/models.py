@@ -8,9 +8,10 @@ from eegnn.data.problem import Problem
 from eegnn.io import MODELS
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config
+from eegnn.zoo.registry import ENTRIES
 
-#: Names on the command line.
-NAMES = {name.lower(): name for name in MODELS}
+#: Names on the command line, and the classes they stand for.
+NAMES = {name: entry.kind for name, entry in ENTRIES.items()}
 
 
 def build_model(config: Config, problem: Problem) -> GraphModel:
@@ -30,6 +31,7 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
         "level": problem.level,
         "task": problem.task,
         "edge_dim": problem.edge_dim if model.uses_edges else None,
+        **ENTRIES[config.model].options,
     }
     known = model.defaults().keys() - settled.keys()
     if unknown := sorted(config.options.keys() - known):

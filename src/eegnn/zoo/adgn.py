@@ -1,0 +1,147 @@
+"""A-DGN (Gravina, Bacciu and Gallicchio, ICLR 2023): an antisymmetric weight on a node's state."""
+
+from __future__ import annotations
+
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency, Norm
+from eegnn.nn.activations import ACTIVATIONS
+from eegnn.nn.early_exit import Level
+from eegnn.nn.model import Shared, arguments_in
+from eegnn.zoo.ode import EulerModel
+
+Phi = Literal["gcn", "sum"]
+#: How Φ weighs the neighbours.
+PHI_NORMS: dict[str, Norm] = {"gcn": "sym", "sum": "sum"}
+
+
+class ADGN(EulerModel):
+    r"""Anti-Symmetric Deep Graph Network.
+
+    .. math::
+        \mathbf{h}_i \leftarrow \mathbf{h}_i + \varepsilon\,\sigma\bigl((\mathbf{W} -
+        \mathbf{W}^\top - \gamma\mathbf{I})\mathbf{h}_i + \Phi(\mathbf{H})_i + \mathbf{b}\bigr)
+
+    PyG's ``AntiSymmetricConv`` is one such step; the states here are propagated by the library's
+    own sparse product, and :math:`\Phi` never sees :math:`\mathbf{h}_i`, as the theory asks.
+
+    Args:
+        in_channels, hidden_channels, out_channels, num_layers, level: see
+            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
+        step_size: :math:`\varepsilon`.
+        phi, gamma, activation: see :class:`ADGNStep`.
+        shared: one set of weights for all steps, or one for each.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 10,
+        level: Level = "node",
+        *,
+        step_size: float = 0.1,
+        phi: Phi = "gcn",
+        gamma: float = 0.1,
+        activation: str = "tanh",
+        shared: bool = True,
+        **kwargs: Unpack[Shared],
+    ) -> None:
+        own = arguments_in(locals())
+        super().__init__(
+            lambda: ADGNStep(hidden_channels, phi, gamma, activation),
+            in_channels,
+            hidden_channels,
+            out_channels,
+            num_layers,
+            level,
+            step_size=step_size,
+            shared=shared,
+            **kwargs,
+        )
+        self.config |= own
+
+
+class ADGNStep(nn.Module):
+    r"""The right-hand side of A-DGN.
+
+    .. math::
+        \Delta\mathbf{H} = \sigma\bigl(\mathbf{H}(\mathbf{W} - \mathbf{W}^\top -
+        \gamma\mathbf{I})^\top + \mathbf{\bar A}\mathbf{H}\mathbf{V}^\top + \mathbf{b}\bigr)
+
+    Without self-loops in :math:`\mathbf{\bar A}` and with :math:`\gamma = 0`, each node's own
+    Jacobian is a diagonal matrix times an antisymmetric one, and so has imaginary eigenvalues.
+
+    Args:
+        channels: width :math:`m'`.
+        phi: :math:`\mathbf{\bar A}`: ``"gcn"`` for
+            :math:`\mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}`, ``"sum"`` for
+            :math:`\mathbf{A}`.
+        gamma: :math:`\gamma`, a little diffusion that keeps the explicit Euler method stable.
+        activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
+
+    Shapes:
+        - **h**: ``[n, channels]``
+        - **returns**: ``[n, channels]``
+    """
+
+    def __init__(
+        self, channels: int, phi: Phi = "gcn", gamma: float = 0.1, activation: str = "tanh"
+    ) -> None:
+        super().__init__()
+        self.channels = _check.integer("channels", channels, at_least=1)
+        self.phi = _check.choice("phi", phi, tuple(PHI_NORMS))
+        self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
+        self.own = DampedAntisymmetric(channels, gamma)
+        self.neighbours = nn.Linear(channels, channels, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.own.reset_parameters()
+        draw_neighbours(self.neighbours, self.phi)
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return ΔH."""
+        around = adj.propagate(h, PHI_NORMS[self.phi])
+        z = torch.addmm(self.own(h), around, self.neighbours.weight.T)
+        return ACTIVATIONS[self.activation](z)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.channels}, phi={self.phi!r}, gamma={self.own.gamma:g})"
+
+
+class DampedAntisymmetric(nn.Linear):
+    r""":math:`\mathbf{H}(\mathbf{W} - \mathbf{W}^\top - \gamma\mathbf{I})^\top + \mathbf{b}`.
+
+    :math:`\mathbf{W}` and :math:`\mathbf{b}` are stored and drawn as :class:`torch.nn.Linear` does,
+    and as the authors do.
+    """
+
+    def __init__(self, channels: int, gamma: float) -> None:
+        super().__init__(channels, channels)
+        self.gamma = _check.number("gamma", gamma, 0)
+
+    @property
+    def matrix(self) -> Tensor:
+        """``[m', m']``, as used in ``H @ matrix.T``."""
+        weight = self.weight
+        eye = torch.eye(self.in_features, dtype=weight.dtype, device=weight.device)
+        return weight - weight.T - self.gamma * eye
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Return ``[n, m']``."""
+        return nn.functional.linear(h, self.matrix, self.bias)
+
+
+def draw_neighbours(lin: nn.Linear, phi: str) -> None:
+    """Draw the weight of Φ as PyG's ``GCNConv`` does for ``"gcn"``, else as ``Linear`` does."""
+    if phi == "gcn":
+        nn.init.xavier_uniform_(lin.weight)
+    else:
+        lin.reset_parameters()

@@ -1,0 +1,213 @@
+"""DRew-GCN (Gutteridge et al., 2023): neighbourhoods that grow from layer to layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Unpack
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
+from torch import Tensor, nn
+from torch_geometric.nn import BatchNorm
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.early_exit import Level
+from eegnn.nn.exits import Exits
+from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.pooling import POOLS
+
+#: Ordered pairs of nodes that are kept for a graph, at 16 bytes each: half a gigabyte.
+MAX_PAIRS = 2**25
+
+_CHUNK = 2**22  # distances that are looked at together: 32 MB
+
+
+class DRew(GraphModel):
+    r"""GCN whose nodes hear from those at distance :math:`k` only from layer :math:`k` on, and
+    then what they had to say :math:`s(k)` layers before.
+
+    .. math::
+        \mathbf{H}^{l+1} = \mathbf{H}^l + \mathrm{ReLU}\Bigl(\sum_{k=1}^{\min(l+1, K)}
+        \mathbf{\bar A}_k\,\mathbf{H}^{l-s(k)}\,\mathbf{W}_k^l\Bigr), \qquad
+        s(k) = \max(0, k - \nu)
+
+    where :math:`\mathbf{A}_k` joins nodes whose shortest path has :math:`k` edges and
+    :math:`\mathbf{\bar A}_k = \mathbf{D}_k^{-1/2}\mathbf{A}_k\mathbf{D}_k^{-1/2}`.
+
+    Args:
+        in_channels, hidden_channels, out_channels, num_layers, level: see
+            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
+        nu: :math:`\nu \ge 1`, from which distance on messages are delayed; ``None`` for
+            :math:`\infty`, that is, never.
+        max_hops: :math:`K`, the largest distance; ``None`` for all that the depth allows.
+        norm: as in the authors' runs, each hop goes through batch normalisation and ReLU before
+            they are summed, and states are scaled to length 1 after each layer.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 10,
+        level: Level = "node",
+        *,
+        nu: int | None = 1,
+        max_hops: int | None = None,
+        norm: bool = False,
+        **kwargs: Unpack[Shared],
+    ) -> None:
+        own = arguments_in(locals())
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
+        self.config |= own
+        self.nu = None if nu is None else _check.integer("nu", nu, at_least=1)
+        self.max_hops = num_layers
+        if max_hops is not None:
+            self.max_hops = min(_check.integer("max_hops", max_hops, at_least=1), num_layers)
+        self.norm = _check.boolean("norm", norm)
+        self.layers = nn.ModuleList(
+            Hops(hidden_channels, min(layer + 1, self.max_hops), norm)
+            for layer in range(num_layers)
+        )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in (self.encoder, *self.layers, self.decoder):
+            module.reset_parameters()
+
+    def delay(self, hop: int) -> int:
+        """Return :math:`s(k)`."""
+        return 0 if self.nu is None else max(0, hop - self.nu)
+
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Apply all layers and decode; everyone leaves at the end."""
+        limit = self.fixed_depth(max_layers, exit_threshold, sample)
+        hops = neighbourhoods(adj, min(limit, self.max_hops))
+        states = [h]
+        for number, layer in enumerate(self.layers[:limit]):
+            heard = [
+                (hop, states[number - self.delay(k)])
+                for k, hop in enumerate(hops[: number + 1], start=1)
+            ]
+            h = h + layer(heard).to(h.dtype)
+            if self.norm:
+                h = nn.functional.normalize(h, dim=-1)
+            states.append(h)
+        units = h if self.level == "node" else POOLS[self.pool](h, adj)
+        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+
+
+class Hops(nn.Module):
+    r"""One layer: :math:`\mathrm{ReLU}(\sum_k \mathbf{\bar A}_k\mathbf{H}_k\mathbf{W}_k)`.
+
+    Args:
+        channels: width.
+        hops: how many distances there are.
+        norm: batch normalisation and ReLU of each term.
+    """
+
+    def __init__(self, channels: int, hops: int, norm: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(hops, channels, channels))
+        self.norms = nn.ModuleList(
+            BatchNorm(channels, allow_single_element=True) for _ in range(hops if norm else 0)
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, as for one linear layer that sees all hops side by side."""
+        bound = (self.weight.size(0) * self.weight.size(1)) ** -0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        for norm in self.norms:
+            norm.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, heard: list[tuple[Adjacency, Tensor]]) -> Tensor:
+        """Return ``[n, channels]``.
+
+        Args:
+            heard: for each distance, the graph of that hop and the states ``[n, channels]``.
+        """
+        total = torch.zeros_like(heard[0][1])
+        for k, (hop, h) in enumerate(heard):
+            if not self.norms and hop.num_edges == 0:
+                continue
+            # Weights first: then autograd keeps the states, which are there anyway, and nothing
+            # of its own for each of the L²/2 products.
+            message = hop.propagate(h @ self.weight[k], "sym")
+            total = total + (self.norms[k](message).relu() if self.norms else message)
+        return total.relu()
+
+
+_KNOWN: WeakKeyDictionary[Adjacency, list[Adjacency]] = WeakKeyDictionary()
+
+
+def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
+    r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`: who is how far from whom.
+
+    They are remembered as long as ``adj`` lives.
+
+    Raises:
+        ValueError: there are more than :data:`MAX_PAIRS` pairs.
+    """
+    # Without adj itself: a value that holds its key would keep it alive for ever.
+    farther = _KNOWN.get(adj, [])
+    if len(farther) < reach - 1:
+        farther = _KNOWN[adj] = _beyond_neighbours(adj, reach)
+    return [adj, *farther][:reach]
+
+
+def _beyond_neighbours(adj: Adjacency, reach: int) -> list[Adjacency]:
+    """The graphs of the hops 2 … reach."""
+    parts, count = [], 0
+    for part in _distances(adj, reach):
+        parts.append(part)
+        count += part.shape[1]
+        if count > MAX_PAIRS:
+            raise ValueError(
+                f"max_hops must be below {reach} for this graph: more than {MAX_PAIRS:,} pairs "
+                f"of nodes lie within {reach} hops"
+            )
+    row, col, distance = np.concatenate([np.empty((3, 0), dtype=np.int32), *parts], axis=1)
+    order = np.argsort(distance, kind="stable")
+    ends = np.searchsorted(distance[order], np.arange(2, reach + 1), side="right")
+    return [_hop(adj, row[entry], col[entry]) for entry in np.split(order, ends)[:-1]]
+
+
+def _distances(adj: Adjacency, reach: int) -> Iterator[npt.NDArray[np.int32]]:
+    """Row, column and distance of the pairs at least 2 apart, rows ascending, graph by graph."""
+    entries = (np.ones(adj.num_edges), adj.col.cpu().numpy(), adj.rowptr.cpu().numpy())
+    matrix = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
+    sizes = [adj.num_nodes] if adj.batch is None else torch.bincount(adj.batch).tolist()
+    start = 0
+    for size in sizes:
+        graph = matrix[start : start + size, start : start + size]
+        step = max(1, _CHUNK // max(size, 1))
+        for first in range(0, size, step):
+            sources = np.arange(first, min(first + step, size))
+            distance = dijkstra(graph, indices=sources, unweighted=True, limit=reach)
+            near = (distance >= 2) & (distance <= reach)
+            row, col = np.nonzero(near)
+            yield np.stack([row + first + start, col + start, distance[near]]).astype(np.int32)
+        start += size
+
+
+def _hop(adj: Adjacency, row: npt.NDArray[np.int32], col: npt.NDArray[np.int32]) -> Adjacency:
+    degree = torch.from_numpy(np.bincount(row, minlength=adj.num_nodes))
+    rowptr = nn.functional.pad(degree.cumsum(0), (1, 0))
+    index = adj.col.dtype
+    hop = Adjacency(rowptr.to(index), torch.from_numpy(col).to(index), degree)
+    return hop.to(adj.col.device)

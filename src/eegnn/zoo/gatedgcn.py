@@ -1,0 +1,65 @@
+"""GatedGCN (Bresson and Laurent, 2017), from PyG's residual gated layer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from torch_geometric.nn import ResGatedGraphConv
+
+from eegnn.nn.early_exit import Level
+from eegnn.zoo.edges import EdgeStep
+from eegnn.zoo.layered import LayerArguments, LayeredModel
+
+
+class GatedGCNStep(EdgeStep):
+    r"""One layer of GatedGCN: PyG's ``ResGatedGraphConv``, then :math:`\sigma`.
+
+    Args:
+        channels: width.
+        activation: :math:`\sigma`.
+        edge_dim: number of edge features, or ``None``.
+    """
+
+    def __init__(
+        self, channels: int, activation: str = "relu", edge_dim: int | None = None
+    ) -> None:
+        super().__init__(ResGatedGraphConv(channels, channels, edge_dim=edge_dim), activation)
+
+
+class GatedGCN(LayeredModel):
+    r"""Gated graph convolution: each channel of a message has its own gate.
+
+    .. math::
+        \mathbf{h}_i^{l+1} = \sigma\Bigl(\mathbf{W}_1\mathbf{h}_i + \mathbf{b} +
+        \sum_{j\in\Gamma(i)} \mathrm{sigmoid}\bigl(\mathbf{W}_2[\mathbf{h}_i \| \mathbf{e}_{ji}] +
+        \mathbf{W}_3[\mathbf{h}_j \| \mathbf{e}_{ji}] + \mathbf{b}_{23}\bigr) \odot
+        (\mathbf{W}_4[\mathbf{h}_j \| \mathbf{e}_{ji}] + \mathbf{b}_4)\Bigr)
+
+    with the weights of layer :math:`l`.
+
+    Args:
+        in_channels, hidden_channels, out_channels, num_layers, level: see
+            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``, among them ``edge_dim``.
+    """
+
+    uses_edges = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 10,
+        level: Level = "node",
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            partial(GatedGCNStep, edge_dim=kwargs.get("edge_dim")),
+            in_channels,
+            hidden_channels,
+            out_channels,
+            num_layers,
+            level,
+            **kwargs,
+        )

@@ -1,0 +1,173 @@
+"""GRAFF (Di Giovanni, Rowbottom et al., TMLR 2023): a gradient flow, with symmetric weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.activations import ACTIVATIONS
+from eegnn.nn.early_exit import Level, Step
+from eegnn.nn.model import Shared, arguments_in
+from eegnn.nn.weights import Symmetric
+from eegnn.zoo.ode import EulerModel
+
+WStyle = Literal["diag_dom", "sum"]
+OmegaStyle = Literal["diag", "zero"]
+
+
+class GRAFF(EulerModel):
+    r"""Gradient Flow Framework.
+
+    .. math::
+        \mathbf{H} \leftarrow \mathbf{H} + \tau\,\sigma\bigl(\mathbf{\bar A}\mathbf{H}\mathbf{W}_s
+        - \mathbf{H}\mathbf{\Omega}_s \;[{} + \beta\mathbf{H}^0]\bigr)
+
+    Args:
+        in_channels, hidden_channels, out_channels, num_layers, level: see
+            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
+        step_size: :math:`\tau`.
+        w_style, omega_style, activation: see :class:`GRAFFStep`.
+        source: whether there is a source :math:`\beta\mathbf{H}^0`, with a number :math:`\beta`
+            that is learned and starts at 0.
+        shared: one set of weights for all steps, or one for each.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 10,
+        level: Level = "node",
+        *,
+        step_size: float = 0.5,
+        w_style: WStyle = "diag_dom",
+        omega_style: OmegaStyle = "diag",
+        activation: str = "relu",
+        source: bool = False,
+        shared: bool = True,
+        **kwargs: Unpack[Shared],
+    ) -> None:
+        own = arguments_in(locals())
+        super().__init__(
+            lambda: GRAFFStep(hidden_channels, w_style, omega_style, activation),
+            in_channels,
+            hidden_channels,
+            out_channels,
+            num_layers,
+            level,
+            step_size=step_size,
+            shared=shared,
+            **kwargs,
+        )
+        self.config |= own
+        self.beta = nn.Parameter(torch.zeros(())) if _check.boolean("source", source) else None
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        super().reset_parameters()
+        if self.beta is not None:
+            nn.init.zeros_(self.beta)
+
+    def bound_steps(self, h: Tensor) -> Sequence[Step]:
+        """Return the steps, which know the source if there is one."""
+        if self.beta is None:
+            return super().bound_steps(h)
+        return [partial(step, source=self.beta * h) for step in self.steps]
+
+
+class GRAFFStep(nn.Module):
+    r"""The right-hand side of GRAFF.
+
+    .. math::
+        \Delta\mathbf{H} = \sigma\bigl(\mathbf{\bar A}\mathbf{H}\mathbf{W}_s -
+        \mathbf{H}\mathbf{\Omega}_s \;[{} + \mathbf{S}]\bigr), \qquad
+        \mathbf{\bar A} = \mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}
+
+    Before :math:`\sigma` stands :math:`-\tfrac12\nabla E` of the energy :math:`E(\mathbf{H}) =
+    \sum_i\langle\mathbf{h}_i, \mathbf{\Omega}_s\mathbf{h}_i\rangle - \sum_{ij}\bar a_{ij}
+    \langle\mathbf{h}_i, \mathbf{W}_s\mathbf{h}_j\rangle - 2\langle\mathbf{H}, \mathbf{S}\rangle`,
+    which therefore never increases along the flow wherever :math:`z\,\sigma(z) \geq 0`.
+
+    Args:
+        channels: width :math:`m'`.
+        w_style: :math:`\mathbf{W}_s`: ``"diag_dom"`` for the diagonally dominant form of
+            :class:`~eegnn.nn.weights.Symmetric` (``storage="paper"``), ``"sum"`` for
+            :math:`(\mathbf{W} + \mathbf{W}^\top)/2`.
+        omega_style: :math:`\mathbf{\Omega}_s`: ``"diag"`` for a diagonal, drawn from
+            :math:`[-1, 1]`, or ``"zero"``.
+        activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
+
+    Shapes:
+        - **h**: ``[n, channels]``
+        - **source**: :math:`\mathbf{S}`, ``[n, channels]``
+        - **returns**: ``[n, channels]``
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        w_style: WStyle = "diag_dom",
+        omega_style: OmegaStyle = "diag",
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        self.channels = _check.integer("channels", channels, at_least=1)
+        self.w_style = _check.choice("w_style", w_style, ("diag_dom", "sum"))
+        self.omega_style = _check.choice("omega_style", omega_style, ("diag", "zero"))
+        self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
+        self.symmetric = HalfSum(channels) if w_style == "sum" else Symmetric(channels, "paper")
+        self.omega = nn.Parameter(torch.empty(channels)) if omega_style == "diag" else None
+        self._draw_omega()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.symmetric.reset_parameters()
+        self._draw_omega()
+
+    def _draw_omega(self) -> None:
+        if self.omega is not None:
+            nn.init.uniform_(self.omega, -1, 1)
+
+    @property
+    def weight(self) -> Tensor:
+        r""":math:`\mathbf{W}_s` ``[m', m']``, as used in ``Ā H @ weight``."""
+        return self.symmetric()
+
+    def forward(self, h: Tensor, adj: Adjacency, source: Tensor | None = None) -> Tensor:
+        """Return ΔH."""
+        z = adj.propagate(h, "sym") @ self.weight
+        if self.omega is not None:
+            z = z - h * self.omega
+        if source is not None:
+            z = z + source
+        return ACTIVATIONS[self.activation](z)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.channels}, w_style={self.w_style!r}, "
+            f"omega_style={self.omega_style!r})"
+        )
+
+
+class HalfSum(nn.Module):
+    r"""A symmetric matrix :math:`(\mathbf{W} + \mathbf{W}^\top)/2` of :math:`m'^2` numbers."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.value = nn.Parameter(torch.empty(channels, channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight anew, as Glorot does."""
+        nn.init.xavier_uniform_(self.value)
+
+    def forward(self) -> Tensor:
+        """Return the matrix."""
+        return (self.value + self.value.T) / 2

@@ -1,0 +1,258 @@
+"""Polynormer (Deng et al., 2024): gated local attention, then linear attention over all nodes."""
+
+from __future__ import annotations
+
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import BatchNorm, GATConv
+from torch_geometric.utils import add_self_loops
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+from eegnn.nn.dropout import Dropout
+from eegnn.nn.early_exit import Level
+from eegnn.nn.exits import Exits
+from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.pooling import POOLS
+from eegnn.zoo.gcn import GCNStep
+from eegnn.zoo.layered import head_width
+from eegnn.zoo.linear_attention import linear_attention
+
+
+class Polynormer(GraphModel):
+    r"""Polynomials of the node features of high degree, local ones first and then global ones.
+
+    .. math::
+        \mathbf{U}^l &= \mathrm{ReLU}(\mathrm{GAT}^l(\mathbf{H}^l) + \mathbf{H}^l\mathbf{W}^l
+        + \mathbf{b}^l), \\
+        \mathbf{H}^{l+1} &= (1-\beta^l)\odot\mathrm{LN}\bigl(\mathrm{ReLU}(\mathbf{H}^l
+        \mathbf{W}_h^l + \mathbf{b}_h^l)\odot\mathbf{U}^l\bigr) + \beta^l\odot\mathbf{U}^l
+
+    Then :class:`GlobalAttention` layers, which begin from
+    :math:`\mathrm{LN}(\sum_{l\ge1}\mathbf{H}^l)`; until they are switched on, that sum is decoded.
+
+    The authors train the local layers alone for the first ``local_epochs`` epochs. A training loop
+    that calls :meth:`before_epoch` does so too; whether the global layers are on is saved with the
+    weights.
+
+    Args:
+        in_channels, hidden_channels, out_channels, level: see
+            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
+        num_layers: number of local layers.
+        global_layers: number of global layers.
+        local_epochs: epochs before the global layers are switched on.
+        heads: attention heads, local and global; they divide ``hidden_channels``.
+        local_attn: GAT in the local layers; otherwise GCN.
+        beta: where :math:`\beta` starts, a learned number for each layer and channel; by default
+            :math:`\beta = \mathrm{sigmoid}(b)` with :math:`b` learned from 0.
+        conv_norm: ``"layer"``: normalise what a local layer is given; ``"batch"``: normalise
+            :math:`\mathbf{U}` before its ReLU; or ``None``.
+        conv_dropout, global_dropout: after each ReLU of local and of global layers.
+    """
+
+    global_on: Tensor
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 7,
+        level: Level = "node",
+        *,
+        global_layers: int = 2,
+        local_epochs: int = 0,
+        heads: int = 1,
+        local_attn: bool = True,
+        beta: float | None = None,
+        conv_norm: Literal["layer", "batch"] | None = None,
+        conv_dropout: float = 0.0,
+        global_dropout: float = 0.0,
+        **kwargs: Unpack[Shared],
+    ) -> None:
+        own = arguments_in(locals())
+        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
+        self.config |= own
+        _check.integer("global_layers", global_layers, at_least=1)
+        self.local_epochs = _check.integer("local_epochs", local_epochs, at_least=0)
+        self.local_attn = _check.boolean("local_attn", local_attn)
+        _check.choice("conv_norm", conv_norm, (None, "layer", "batch"))
+        _check.number("conv_dropout", conv_dropout, 0, 1)
+        _check.number("global_dropout", global_dropout, 0, 1)
+        if beta is not None:
+            _check.number("beta", beta, 0, 1)
+        self.local_layers = nn.ModuleList(
+            LocalLayer(hidden_channels, heads, local_attn, beta, conv_norm, conv_dropout)
+            for _ in range(num_layers)
+        )
+        self.global_norm = nn.LayerNorm(hidden_channels)
+        self.global_layers = nn.ModuleList(
+            GlobalAttention(hidden_channels, heads, beta) for _ in range(global_layers)
+        )
+        self.global_out = nn.Linear(hidden_channels, hidden_channels)
+        self.global_dropout = Dropout(global_dropout)
+        self.register_buffer("global_on", torch.tensor(local_epochs == 0))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, and switch the global layers back."""
+        attention = (self.global_norm, *self.global_layers, self.global_out)
+        for module in (self.encoder, *self.local_layers, *attention, self.decoder):
+            module.reset_parameters()
+        self.global_on.fill_(self.local_epochs == 0)
+
+    def before_epoch(self, epoch: int) -> None:
+        """Switch the global layers on once ``local_epochs`` epochs are over.
+
+        Args:
+            epoch: the one that begins, counted from 1.
+        """
+        self.global_on.fill_(epoch > self.local_epochs)
+
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Apply all layers and decode; everyone leaves at the end.
+
+        ``max_layers`` counts local layers. The global ones follow, unless it is 0.
+        """
+        limit = self.fixed_depth(max_layers, exit_threshold, sample)
+        if limit and adj.num_nodes:
+            h = self._local(h, adj, limit)
+            if self.global_on:
+                h = self._global(h, adj)
+        units = h if self.level == "node" else POOLS[self.pool](h, adj)
+        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+
+    def _local(self, h: Tensor, adj: Adjacency, limit: int) -> Tensor:
+        # The graph as the layer below takes it: GAT sees each node among its own neighbours.
+        graph: Tensor | Adjacency = adj
+        if self.local_attn:
+            graph, _ = add_self_loops(adj.edge_index, num_nodes=adj.num_nodes)
+        total = torch.zeros_like(h)
+        for layer in self.local_layers[:limit]:
+            h = layer(h, graph)
+            total = total + h
+        return total
+
+    def _global(self, h: Tensor, adj: Adjacency) -> Tensor:
+        h = self.global_norm(h)
+        for layer in self.global_layers:
+            h = self.global_dropout(self.global_out(layer(h, adj)).relu())
+        return h
+
+
+class LocalLayer(nn.Module):
+    """One local layer; :class:`Polynormer` gives its equation and explains the arguments."""
+
+    def __init__(
+        self,
+        channels: int,
+        heads: int,
+        local_attn: bool,
+        beta: float | None,
+        norm: Literal["layer", "batch"] | None,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        width = head_width(channels, heads)
+        self.norm_in = nn.LayerNorm(channels) if norm == "layer" else None
+        self.gate = nn.Linear(channels, channels)
+        self.conv = (
+            GATConv(channels, width, heads, add_self_loops=False, bias=False)
+            if local_attn
+            else GCNStep(channels, "identity")
+        )
+        self.lin = nn.Linear(channels, channels)
+        self.norm_conv = BatchNorm(channels, allow_single_element=True) if norm == "batch" else None
+        self.norm = nn.LayerNorm(channels)
+        self.beta = Beta(channels, beta)
+        self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in self.children():
+            if not isinstance(module, Dropout):
+                module.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, h: Tensor, graph: Tensor | Adjacency) -> Tensor:
+        """Return the shape of ``h``; ``graph`` is what the convolution takes."""
+        if self.norm_in is not None:
+            h = self.norm_in(h)
+        gate = self.gate(h).relu()
+        u = self.conv(h, graph) + self.lin(h)
+        if self.norm_conv is not None:
+            u = self.norm_conv(u)
+        u = self.dropout(u.relu())
+        beta = self.beta()
+        return (1 - beta) * self.norm(gate * u) + beta * u
+
+
+class GlobalAttention(nn.Module):
+    r"""Every node attends to all nodes of its graph, at a cost linear in their number.
+
+    .. math::
+        \mathrm{LN}\bigl(\mathbf{D}^{-1}\mathbf{S}(\mathbf{S}^\top\mathbf{V})\bigr) \odot
+        (\mathbf{H}\mathbf{W}_h + \mathbf{b}_h + \beta), \qquad
+        \mathbf{S} = \mathrm{sigmoid}(\mathbf{H}\mathbf{W}_k + \mathbf{b}_k), \quad
+        \mathbf{D} = \mathrm{diag}\bigl(\mathbf{S}(\mathbf{S}^\top\mathbf{1})\bigr)
+
+    head by head; :math:`\mathbf{S}` is query and key at once.
+
+    Args:
+        channels: width.
+        heads: number of heads.
+        beta: see :class:`Polynormer`.
+    """
+
+    def __init__(self, channels: int, heads: int = 1, beta: float | None = None) -> None:
+        super().__init__()
+        self.heads = heads
+        self.gate = nn.Linear(channels, channels)
+        self.key = nn.Linear(channels, channels)
+        self.value = nn.Linear(channels, channels)
+        self.norm = nn.LayerNorm(channels)
+        self.beta = Beta(channels, beta)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in self.children():
+            module.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return the shape of ``h``."""
+        shape = (h.size(0), self.heads, -1)
+        key, value = self.key(h).sigmoid().view(shape), self.value(h).view(shape)
+        total, weight = linear_attention(key, key, value, adj)
+        return self.norm((total / weight).flatten(1)) * (self.gate(h) + self.beta())
+
+
+class Beta(nn.Module):
+    r"""The mixing weight :math:`\beta`, a learned number for each channel.
+
+    Args:
+        channels: how many.
+        start: its first value; by default :math:`\beta = \mathrm{sigmoid}(b)` from :math:`b = 0`.
+    """
+
+    def __init__(self, channels: int, start: float | None) -> None:
+        super().__init__()
+        self.start = start
+        self.value = nn.Parameter(torch.empty(channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Go back to the start."""
+        nn.init.constant_(self.value, 0.0 if self.start is None else self.start)
+
+    def forward(self) -> Tensor:
+        """Return ``[channels]``."""
+        return self.value.sigmoid() if self.start is None else self.value

@@ -1,0 +1,404 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import to_dense_adj
+
+from eegnn.graph import Adjacency
+from eegnn.nn.dropout import Dropout
+from eegnn.nn.exits import Exits
+from eegnn.zoo.apgcn import APGCN, _Smoothing
+from tests.graphs import TRIANGLE_AND_TAIL, Matrix, Pairs, both_ways, dense, features, graphs
+
+few = settings(deadline=None, max_examples=8)
+STEPS = 5
+CHANNELS = 3
+
+
+def model(num_layers: int = STEPS, **options: Any) -> APGCN:
+    """A model whose halting unit has large weights, so that nodes halt at different steps."""
+    torch.manual_seed(3)
+    built = APGCN(3, 4, CHANNELS, num_layers, **options).double().eval()
+    with torch.no_grad():
+        built.encoder.weight.mul_(3)
+        built.halt.weight.mul_(4)
+        built.halt.bias.fill_(-3)
+    return built
+
+
+def adjacency(n: int, pairs: Pairs) -> Adjacency:
+    return Adjacency.from_edge_index(both_ways(pairs), n)
+
+
+def array(tensor: torch.Tensor) -> Matrix:
+    return tensor.detach().numpy()
+
+
+class Noise:
+    """What dropout multiplies by, and which edges are kept: nothing is dropped by default."""
+
+    def __init__(self, n: int, hidden: int = 4) -> None:
+        self.features = np.ones((n, 3))
+        self.states = np.ones((n, hidden))
+        self.deeper: list[Matrix] = []
+        self.scores = np.ones((n, CHANNELS))
+        self.edges: list[Matrix] = [np.ones((n, n))] * 100  # [target, source]
+        self.updates: list[Matrix] = [np.ones(n)] * 100
+
+
+def scores_by_hand(apgcn: APGCN, x: Matrix, noise: Noise) -> Matrix:
+    encoder = apgcn.encoder
+    z = np.maximum((x * noise.features) @ array(encoder.weight).T + array(encoder.bias), 0)
+    for k, lin in enumerate(apgcn.decoder.mlp.lins):
+        drop = noise.states if k == 0 or not noise.deeper else noise.deeper[k - 1]
+        z = (z * drop) @ array(lin.get_parameter("weight")).T + array(lin.get_parameter("bias"))
+        if k < len(apgcn.decoder.mlp.lins) - 1:
+            z = np.maximum(z, 0)
+    return z
+
+
+def by_hand(
+    apgcn: APGCN,
+    x: Matrix,
+    n: int,
+    pairs: Pairs,
+    noise: Noise | None = None,
+    threshold: float = 0.99,
+) -> tuple[Matrix, list[int], list[float]]:
+    """Node by node, edge by edge: outputs, steps at which nodes went on, and remainders."""
+    noise = noise or Noise(n)
+    a = dense(n, pairs)
+    weight, bias = array(apgcn.halt.weight)[0], apgcn.halt.bias.item()
+    z = scores_by_hand(apgcn, x, noise) * noise.scores
+    out = np.zeros_like(z)
+    steps, total = [1] * n, [0.0] * n
+    active = [True] * n
+    for k in range(apgcn.num_layers):
+        before = z
+        kept = a * noise.edges[k]
+        degree = [1 + sum(kept[i, j] for i in range(n)) for j in range(n)]  # edges out of j
+        z = np.zeros_like(before)
+        for i in range(n):
+            for j in range(n):
+                if i == j or kept[i, j]:
+                    z[i] += before[j] / np.sqrt(degree[i] * degree[j])
+        for i in range(n):
+            if not active[i]:
+                continue
+            h = 1 / (1 + np.exp(-(weight @ z[i] + bias)))
+            goes_on = total[i] + h < threshold
+            if goes_on:
+                steps[i] += 1
+                total[i] += h
+            p = total[i] if goes_on and steps[i] < apgcn.num_layers else 1 - total[i]
+            out[i] += (p * z[i] + (1 - p) * before[i]) * noise.updates[k][i]
+            active[i] = goes_on
+        if not any(active):
+            break
+    for i in range(n):
+        out[i] /= steps[i]
+    return out, [s - 1 for s in steps], [1 - t for t in total]
+
+
+@pytest.mark.parametrize("decoder_layers", [1, 3])
+@given(graph=graphs(max_nodes=6))
+@few
+def test_evaluation_is_the_published_loop(decoder_layers: int, graph: tuple[int, Pairs]) -> None:
+    n, pairs = graph
+    apgcn, x = model(decoder_layers=decoder_layers), features(n)
+    out, exits = apgcn(torch.from_numpy(x), adjacency(n, pairs), return_exits=True)
+    expected, went_on, remainder = by_hand(apgcn, x, n, pairs)
+    np.testing.assert_allclose(array(out), expected, atol=1e-10)
+    assert exits.layer.tolist() == went_on
+    cost = sum(a + b for a, b in zip(went_on, remainder, strict=True)) / (STEPS * max(n, 1))
+    assert exits.cost.item() == pytest.approx(cost, abs=1e-10)
+
+
+def test_nodes_of_the_test_model_halt_at_every_step() -> None:
+    _, went_on, _ = by_hand(model(), features(9), 9, TRIANGLE_AND_TAIL)
+    assert {*went_on} == {0, 1, 2, 3, 4, STEPS}
+
+
+def test_training_is_the_published_loop_with_the_same_noise() -> None:
+    """Draws in order: features, states, deeper layers, scores; each step edges, then updates."""
+    n, pairs = 9, [(0, 1), (1, 2), (2, 0), (2, 3), (4, 5), (5, 6), (6, 7), (7, 4), (0, 5)]
+    p, q = 0.3, 0.4
+    apgcn = model(dropout=p, propagation_dropout=q, decoder_layers=2).train()
+    x, adj = features(n), adjacency(n, pairs)
+    torch.manual_seed(7)
+    out, exits = apgcn(torch.from_numpy(x), adj, return_exits=True)
+
+    torch.manual_seed(7)
+    mlp, prop, noise = Dropout(p), Dropout(q), Noise(n)
+
+    def draw(drop: Dropout, *shape: int) -> Matrix:
+        return array(drop(torch.ones(*shape, dtype=torch.float64)))
+
+    noise.features, noise.states = draw(mlp, n, 3), draw(mlp, n, 4)
+    noise.deeper = [draw(mlp, n, 4)]
+    noise.scores = draw(prop, n, CHANNELS)
+    noise.edges, noise.updates = [], []
+    source, target = adj.edge_index.tolist()
+    for _ in range(STEPS):
+        kept = np.zeros((n, n))
+        kept[target, source] = (torch.rand(adj.num_edges) >= q).numpy()
+        noise.edges.append(kept)
+        noise.updates.append(draw(prop, n))
+    expected, went_on, remainder = by_hand(apgcn, x, n, pairs, noise)
+    assert max(went_on) == STEPS  # so that all of the noise was used
+    np.testing.assert_allclose(array(out), expected, atol=1e-10)
+    assert exits.layer.tolist() == went_on
+    cost = np.mean(went_on) + np.mean(remainder)
+    assert exits.cost.item() * STEPS == pytest.approx(cost, abs=1e-10)
+
+
+def test_without_dropping_the_matrix_is_that_of_gcn() -> None:
+    n, edges = 5, both_ways(TRIANGLE_AND_TAIL)  # the last node is isolated
+    index, weight = gcn_norm(edges, None, n, dtype=torch.float64)
+    matrix = to_dense_adj(index, edge_attr=weight, max_num_nodes=n)[0]
+    smooth = _Smoothing(adjacency(n, TRIANGLE_AND_TAIL), 0.0, torch.float64)
+    found = smooth(torch.eye(n, dtype=torch.float64))
+    assert torch.allclose(found, matrix, atol=1e-14)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_propagation_with_dropped_edges_has_the_right_gradient(p: float) -> None:
+    ring = [(i, (i + 1) % 7) for i in range(7)]
+    smooth = _Smoothing(adjacency(7, ring), p, torch.float64)
+    x = torch.from_numpy(features(7, 1)).requires_grad_()
+
+    def seeded(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(0)
+        return smooth(x)
+
+    assert torch.autograd.gradcheck(seeded, x)
+    matrix = seeded(torch.eye(7, dtype=torch.float64))
+    assert torch.allclose(matrix, matrix.T) == (p != 0.5)  # an edge may go in one direction only
+    if p == 1.0:
+        assert torch.equal(matrix, torch.eye(7, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_every_parameter_gets_a_gradient(level: str) -> None:
+    apgcn = model(level=level, dropout=0.2).train()
+    out, exits = apgcn(
+        torch.from_numpy(features(4)), both_ways(TRIANGLE_AND_TAIL), return_exits=True
+    )
+    (out.square().sum() + exits.cost).backward()
+    for name, weight in apgcn.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.abs().sum() > 0, name
+
+
+def test_the_cost_has_the_gradient_of_the_remainder() -> None:
+    """Going on counts 1 without a gradient; the remainder is 1 − S. Finite differences."""
+    apgcn, x = model(propagation_dropout=0.0).train(), torch.from_numpy(features(4))
+
+    def cost() -> torch.Tensor:
+        _, exits = apgcn(x, both_ways(TRIANGLE_AND_TAIL), return_exits=True)
+        return exits.cost
+
+    cost().backward()
+    found = apgcn.halt.bias.grad
+    assert found is not None
+    eps = 1e-6
+    ends = []
+    for change in (eps, -eps):
+        with torch.no_grad():
+            apgcn.halt.bias.add_(change)
+            ends.append(cost().item())
+            apgcn.halt.bias.sub_(change)
+    assert found.item() == pytest.approx((ends[0] - ends[1]) / (2 * eps), rel=1e-6)
+    assert found.item() < 0  # a larger h leaves a smaller remainder
+
+
+def test_a_new_model_spreads_its_halting_over_all_steps() -> None:
+    apgcn = APGCN(3, 4, 2, num_layers=10)
+    assert apgcn.halt.bias.sigmoid().item() == pytest.approx(1 / 11)
+    assert apgcn.halt.bias.item() == pytest.approx(math.log((1 / 11) / (10 / 11)))
+
+
+def test_the_halting_unit_learns_in_every_fifth_epoch() -> None:
+    apgcn = model().train()
+    optimizer = torch.optim.Adam(apgcn.parameters(), lr=0.1)
+    moved = []
+    for epoch in range(1, 11):
+        before = apgcn.halt.weight.detach().clone(), apgcn.encoder.weight.detach().clone()
+        apgcn.before_epoch(epoch)
+        optimizer.zero_grad()
+        out, exits = apgcn(
+            torch.from_numpy(features(4)), both_ways(TRIANGLE_AND_TAIL), return_exits=True
+        )
+        (out.square().sum() + exits.cost).backward()
+        optimizer.step()
+        assert not torch.equal(apgcn.encoder.weight, before[1])
+        if not torch.equal(apgcn.halt.weight, before[0]):
+            moved.append(epoch)
+    assert moved == [5, 10]
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(1, 1), (3, 3), (5, 5), (9, 5)])
+def test_max_layers_gives_a_shallower_model(limit: int, steps: int) -> None:
+    deep, shallow = model(), model(num_layers=steps)
+    shallow.load_state_dict(deep.state_dict())
+    x, edges = torch.from_numpy(features(4)), both_ways(TRIANGLE_AND_TAIL)
+    out, exits = deep.predict(x, edges, max_layers=limit)
+    alone, exits_alone = shallow.predict(x, edges)
+    assert torch.equal(out, alone)
+    assert torch.equal(exits.layer, exits_alone.layer)
+    assert exits.num_layers == STEPS
+
+
+def test_without_steps_the_scores_of_the_mlp_come_back() -> None:
+    apgcn, x = model(decoder_layers=2), features(4)
+    out, exits = apgcn.predict(torch.from_numpy(x), both_ways(TRIANGLE_AND_TAIL), max_layers=0)
+    np.testing.assert_allclose(array(out), scores_by_hand(apgcn, x, Noise(4)), atol=1e-12)
+    assert exits.layer.tolist() == [0] * 4
+    assert exits.cost.item() == 0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.8, 1.0])
+def test_exit_threshold_takes_the_place_of_the_own_one(threshold: float) -> None:
+    apgcn, x = model(), features(4)
+    out, exits = apgcn.predict(
+        torch.from_numpy(x), both_ways(TRIANGLE_AND_TAIL), exit_threshold=threshold
+    )
+    expected, went_on, _ = by_hand(apgcn, x, 4, TRIANGLE_AND_TAIL, threshold=threshold)
+    np.testing.assert_allclose(array(out), expected, atol=1e-10)
+    assert exits.layer.tolist() == went_on
+    if threshold == 0:
+        assert went_on == [0] * 4
+
+
+def test_exits_say_who_went_on_at_each_step() -> None:
+    _, exits = model()(
+        torch.from_numpy(features(9)), adjacency(9, TRIANGLE_AND_TAIL), return_exits=True
+    )
+    assert isinstance(exits, Exits)
+    assert torch.equal(exits.tau.sum(dim=0).long(), exits.layer)
+    assert torch.equal(exits.time, exits.layer.double())
+    assert bool((exits.tau.diff(dim=0) <= 0).all())  # nobody comes back
+
+
+def test_a_node_that_halted_does_not_come_back() -> None:
+    """On a path with scores 20, 0, −40 the first node has 10 after a step and 1.7 after two."""
+    apgcn = APGCN(1, 2, 1, STEPS, decoder_bias=False).double().eval()
+    path, x = both_ways([(0, 1), (1, 2)]), torch.tensor([[20.0], [0.0], [-40.0]]).double()
+    with torch.no_grad():
+        apgcn.encoder.weight.copy_(torch.tensor([[1.0], [-1.0]]))
+        apgcn.encoder.bias.zero_()
+        apgcn.decoder.mlp.lins[0].get_parameter("weight").copy_(torch.tensor([[1.0, -1.0]]))
+        apgcn.halt.weight.fill_(1)
+        apgcn.halt.bias.zero_()
+    _, exits = apgcn(x, path, return_exits=True)
+    assert exits.tau[:2].tolist() == [[0, 1, 1], [0, 1, 1]]
+    assert exits.layer[0] == 0
+
+
+def test_the_loop_ends_when_everyone_has_halted() -> None:
+    _, exits = model().predict(
+        torch.from_numpy(features(4)), both_ways(TRIANGLE_AND_TAIL), exit_threshold=0.0
+    )
+    assert exits.tau.shape == (1, 4)
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_a_batch_equals_its_graphs_one_by_one(level: str) -> None:
+    apgcn = model(level=level, pool="add")
+    several = [
+        Data(x=torch.from_numpy(features(n, seed=n)), edge_index=both_ways(pairs))
+        for n, pairs in [(4, TRIANGLE_AND_TAIL), (1, []), (3, [(0, 2)])]
+    ]
+    batch = Batch.from_data_list(several)
+    together, exits = apgcn(batch.x, batch.edge_index, batch=batch.batch, return_exits=True)
+    alone = [
+        apgcn(
+            graph.x,
+            graph.edge_index,
+            batch=torch.zeros(len(graph.x), dtype=torch.int64),
+            return_exits=True,
+        )
+        for graph in several
+    ]
+    assert torch.allclose(together, torch.cat([out for out, _ in alone]), atol=1e-12)
+    assert torch.equal(exits.layer, torch.cat([each.layer for _, each in alone]))
+
+
+def test_a_graph_leaves_with_its_last_node_and_pools_their_outputs() -> None:
+    x = features(9)
+    expected, went_on, _ = by_hand(model(), x, 9, TRIANGLE_AND_TAIL)
+    out, exits = model(level="graph")(
+        torch.from_numpy(x), adjacency(9, TRIANGLE_AND_TAIL), return_exits=True
+    )
+    np.testing.assert_allclose(array(out), expected.mean(axis=0, keepdims=True), atol=1e-10)
+    assert exits.layer.tolist() == [max(went_on)]
+
+
+def test_nodes_have_no_order() -> None:
+    apgcn, x, order = model(), torch.from_numpy(features(4)), torch.tensor([2, 0, 3, 1])
+    renamed = order.argsort()[both_ways(TRIANGLE_AND_TAIL)]
+    out = apgcn(x, both_ways(TRIANGLE_AND_TAIL))
+    assert torch.allclose(apgcn(x[order], renamed), out[order], atol=1e-12)
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_graphs_without_nodes_edges_or_features_work(level: str) -> None:
+    apgcn = APGCN(0, 4, 2, 3, level=level)  # type: ignore[arg-type]
+    for n in (0, 1, 3):
+        out, exits = apgcn(None, Adjacency.from_edge_index(both_ways([]), n), return_exits=True)
+        assert out.isfinite().all()
+        assert exits.cost.isfinite()
+        assert len(out) == len(exits.layer) == (n if level == "node" else 1)
+
+
+def test_regression_scores_are_the_outputs_of_the_decoder() -> None:
+    """The paper's ECHO runs: an MLP of five layers, 40 steps, one output."""
+    apgcn = APGCN(2, 183, 1, num_layers=40, task="regression", decoder_layers=4)
+    assert apgcn.halt.weight.shape == (1, 1)
+    out, exits = apgcn(torch.ones(4, 2), both_ways(TRIANGLE_AND_TAIL), return_exits=True)
+    assert out.shape == (4, 1)
+    assert exits.num_layers == 40
+
+
+def test_it_has_the_parameters_of_the_mlp_and_of_the_halting_unit() -> None:
+    hidden, classes = 64, 7
+    apgcn = APGCN(100, hidden, classes)
+    wanted = 100 * hidden + hidden + hidden * classes + classes + classes + 1
+    assert sum(weight.numel() for weight in apgcn.parameters()) == wanted
+    assert apgcn.config == {
+        **APGCN.defaults(), "in_channels": 100, "hidden_channels": 64, "out_channels": 7
+    }  # fmt: skip
+
+
+def test_reset_draws_all_weights_anew() -> None:
+    apgcn = model()
+    before = {name: weight.clone() for name, weight in apgcn.named_parameters()}
+    apgcn.reset_parameters()
+    same = [name for name, weight in apgcn.named_parameters() if torch.equal(weight, before[name])]
+    assert same == []
+    assert apgcn.halt.bias.item() == pytest.approx(-math.log(STEPS))
+
+
+def test_autocast_works() -> None:
+    apgcn = APGCN(3, 4, 2).train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out, exits = apgcn(torch.ones(4, 3), both_ways(TRIANGLE_AND_TAIL), return_exits=True)
+    assert out.isfinite().all()
+    assert exits.time.dtype == torch.float32
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match=r"propagation_dropout must be in \[0, 1\], got 1.5"):
+        APGCN(3, 4, 2, propagation_dropout=1.5)
+    x, edges = torch.from_numpy(features(4)), both_ways(TRIANGLE_AND_TAIL)
+    with pytest.raises(ValueError, match="sample=True needs a model that draws its exits"):
+        model().predict(x, edges, sample=True)
+    with pytest.raises(ValueError, match=r"exit_threshold must be in \[0, 1\], got 2"):
+        model().predict(x, edges, exit_threshold=2)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import GCNConv
+
+from eegnn.zoo.graphcon import GraphCON
+from tests.graphs import Matrix, Pairs, dense, features
+from tests.zoo.ode_examples import GRAPHS, M, adjacency, array, decoded, encoded, lively
+
+
+def gcn_matrix(n: int, pairs: Pairs) -> Matrix:
+    a = dense(n, pairs) + np.eye(n)
+    degree = a.sum(axis=1)
+    return a / np.sqrt(np.outer(degree, degree))
+
+
+def forces(model: GraphCON, x: Matrix, a: Matrix) -> Matrix:
+    w, r, b = (array(p) for p in (model.conv.weight, model.residual.weight, model.residual.bias))
+    return np.maximum(a @ x @ w.T + x @ r.T + b, 0)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_states_follow_the_equations(graph: tuple[int, Pairs]) -> None:
+    n, pairs = graph
+    model = lively(GraphCON(3, M, 2, 4, step_size=0.3, alpha=0.7, gamma=0.4))
+    x, a = features(n), gcn_matrix(n, pairs)
+    position = velocity = encoded(model, x)
+    for _ in range(4):
+        velocity = velocity + 0.3 * (forces(model, position, a) - 0.7 * velocity - 0.4 * position)
+        position = position + 0.3 * velocity
+    found = model(torch.from_numpy(x), adjacency(n, pairs))
+    np.testing.assert_allclose(array(found), decoded(model, position), atol=1e-10)
+
+
+def test_its_convolution_is_pygs() -> None:
+    n, pairs = GRAPHS[1]
+    model = lively(GraphCON(3, M, 2, 1, step_size=0.5, alpha=0.0, gamma=0.0))
+    conv, adj, x = GCNConv(M, M, bias=False).double(), adjacency(n, pairs), features(n)
+    conv.lin.weight = model.conv.weight
+    h = model.encoder(torch.from_numpy(x))
+    force = (conv(h, adj.edge_index) + model.residual(h)).relu()
+    expected = model.decoder(h + 0.5 * (h + 0.5 * force))
+    torch.testing.assert_close(model(torch.from_numpy(x), adj), expected, rtol=0, atol=1e-12)
+
+
+def test_with_all_constants_one_it_forgets_its_velocity() -> None:
+    n, pairs = GRAPHS[1]
+    model = lively(GraphCON(3, M, 2, 3))
+    x, a = features(n), gcn_matrix(n, pairs)
+    h = encoded(model, x)
+    for _ in range(3):
+        h = forces(model, h, a)
+    found = model(torch.from_numpy(x), adjacency(n, pairs))
+    np.testing.assert_allclose(array(found), decoded(model, h), atol=1e-10)
+
+
+def test_without_coupling_it_is_a_damped_oscillator() -> None:
+    model = GraphCON(3, 1, 1, step_size=5e-3, alpha=0.3, gamma=2.0).double()
+    with torch.no_grad():
+        for weight in (*model.conv.parameters(), *model.residual.parameters()):
+            weight.zero_()
+        found = model.integrate(torch.ones(1, 1, dtype=torch.float64), adjacency(1, []), 800)
+    # x'' + 0.3 x' + 2 x = 0 from x = x' = 1, at time 4
+    frequency = np.sqrt(2 - 0.15**2)
+    wave = np.cos(4 * frequency) + (1 + 0.15) / frequency * np.sin(4 * frequency)
+    np.testing.assert_allclose(array(found), np.exp(-0.15 * 4) * wave, atol=1e-2)
+
+
+def test_parameters_are_counted_as_the_card_says() -> None:
+    m, model = 6, GraphCON(3, 6, 2)
+    outside = sum(p.numel() for part in (model.encoder, model.decoder) for p in part.parameters())
+    assert sum(p.numel() for p in model.parameters()) - outside == 2 * m * m + m
