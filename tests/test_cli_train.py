@@ -53,6 +53,26 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     assert list(rows[0]) == ["unit", "class", "probability", "exit_layer", "exit_time"]
 
 
+def test_calibrated_rules_are_found_by_eval_and_predict(tmp_path: Path) -> None:
+    settings = ["--set", "num_layers=3", "--set", "options.continue_bias=1"]
+    run("train", "--input", "board.npz", "--epochs", "3", *settings, "--out", "run")
+    uncalibrated = json.loads(run("eval", "run", "--target-cost", "0.5", "--json"))
+    assert not (tmp_path / "run" / "calibration.json").exists()
+    found = json.loads(run("calibrate", "run", "--cost", "0.5", "--json"))
+    chosen = found["suggestions"]["cost"][0]
+    assert chosen["val"]["cost"] <= 0.5
+    assert (tmp_path / "run" / "calibration.json").exists()
+    scored = json.loads(run("eval", "run", "--target-cost", "0.5", "--json"))
+    assert scored == uncalibrated
+    assert scored["exit_threshold"] == chosen["val"]["threshold"]
+    assert scored["max_layers"] == chosen["val"]["max_layers"]
+    assert scored["test"] == pytest.approx(chosen["test"]["score"])
+    assert scored["cost"] == pytest.approx(chosen["test"]["cost"])
+    run("predict", "run", "--target-cost", "0", "--out", "first.csv")
+    rows = list(csv.DictReader((tmp_path / "first.csv").open()))
+    assert {row["exit_layer"] for row in rows} == {"0"}
+
+
 def test_new_graphs_are_standardized_as_the_runs_own(tmp_path: Path) -> None:
     settings = ["--set", "num_layers=2", "--set", "standardize=true", "--set", "encoding=rwse"]
     run("train", "--input", "board.npz", "--epochs", "1", *settings, "--data-dir", "data")
@@ -154,6 +174,7 @@ def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
         (["train", "board.npz", "--split", "-1"], "--split"),
         (["predict", "runs/none"], "--out"),
         (["eval", "run", "--exit-threshold", "2"], "--exit-threshold"),
+        (["eval", "run", "--target-cost", "0.5", "--max-layers", "2"], "--target-cost"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_says_what(arguments: list[str], said: str) -> None:
@@ -171,6 +192,7 @@ def test_wrong_usage_is_exit_code_2_and_says_what(arguments: list[str], said: st
         (["train", "board.npz", "--set", "options.speed=1"], "options.speed is no option"),
         (["train", "missing.npz"], "missing.npz"),
         (["eval", "runs/none"], "holds no run"),
+        (["calibrate", "runs/none"], "holds no run"),
     ],
 )
 def test_a_failure_is_one_sentence_and_leaves_nothing(

@@ -85,6 +85,15 @@ ExitThreshold = Annotated[
         show_default="the rule it was trained with",
     ),
 ]
+TargetCost = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Spend this share of the budget, by the rule of `eegnn calibrate`.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
 
 
@@ -340,6 +349,7 @@ def evaluate(
     run: RunPath,
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
+    target_cost: TargetCost = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -353,10 +363,10 @@ def evaluate(
     from eegnn.train.prepare import prepare
     from eegnn.train.run import RunFolder
 
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
     folder = RunFolder(run)
     config = folder.config()
     problem = prepare(config, data_dir)
-    knobs = {"max_layers": max_layers, "exit_threshold": exit_threshold}
     model = folder.model()
     batches = Batches(problem, config.batch_size, model.edge_dim is not None)
     found = score(model, batches, ("train", "val", "test"), **knobs)
@@ -389,6 +399,7 @@ def predict(
     ] = None,
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
+    target_cost: TargetCost = None,
     data_dir: DataDir = None,
 ) -> None:
     """Predict with the best weights of a run.
@@ -397,10 +408,45 @@ def predict(
     """
     from eegnn.train.predict import predict_to_csv
 
-    count = predict_to_csv(
-        run, out, input_file, data_dir, max_layers=max_layers, exit_threshold=exit_threshold
-    )
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
+    count = predict_to_csv(run, out, input_file, data_dir, **knobs)
     Console(stderr=True).print(f"{count:,} predictions → {out}")
+
+
+@app.command()
+def calibrate(
+    run: RunPath,
+    cost: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the budget.  [default: a quarter, half, three quarters]",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
+    ] = 0.0,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the exit rule for a budget, and the cheapest that is as good as the model's own.
+
+    The rules are chosen on validation units, among thresholds and depth limits, and written to
+    calibration.json in the folder of the run, where --target-cost of eval and predict finds them.
+    """
+    from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
+    from eegnn.report.terminal import calibration_table
+
+    costs = COSTS if cost is None else (cost,)
+    found = calibrate_run(run, data_dir)
+    path = write_calibration(run, found)
+    console = Console(stderr=as_json)
+    console.print(calibration_table(found, costs, tolerance))
+    console.print(f"→ {path}")
+    if as_json:
+        _print_json(run=str(run), file=str(path), **found.as_dict(costs, tolerance))
 
 
 @app.command()
@@ -482,6 +528,27 @@ def _progress(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
             bar.update(task, completed=line["epoch"], description=text.format(**line))
 
         yield show
+
+
+def _knobs(
+    run: Path,
+    max_layers: int | None,
+    exit_threshold: float | None,
+    target_cost: float | None,
+    data_dir: Path | None,
+) -> dict[str, Any]:
+    """The exit rule that was asked for, or the one for a cost."""
+    if target_cost is None:
+        return {"max_layers": max_layers, "exit_threshold": exit_threshold}
+    if max_layers is not None or exit_threshold is not None:
+        raise typer.BadParameter(
+            "goes without --max-layers and --exit-threshold: it chooses both",
+            param_hint="--target-cost",
+        )
+    from eegnn.analysis.calibrate import calibrate_run, read_calibration
+
+    found = read_calibration(run) or calibrate_run(run, data_dir)
+    return found.for_cost(target_cost).val.knobs
 
 
 def _print_json(**fields: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 from eegnn.graph import Adjacency
 from eegnn.zoo import drew
@@ -134,6 +135,26 @@ def test_too_many_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert DRew(3, 4, 2, 2).double()(x, edges).shape == (7, 2)
     with pytest.raises(ValueError, match="max_hops must be below 3 for this graph: more than 17"):
         DRew(3, 4, 2, 5, max_hops=3).double()(x, edges)
+
+
+def test_a_dense_graph_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    star = adjacency(9, [(0, i) for i in range(1, 9)])
+    monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7)
+    assert [hop.num_edges for hop in neighbourhoods(star, 2)] == [16, 56]
+    monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7 - 1)
+    monkeypatch.setattr(drew, "_distances", None)
+    with pytest.raises(ValueError, match="max_hops must be below 3"):
+        neighbourhoods(star, 3)
+
+
+@given(graph=graphs(max_nodes=9))
+@few
+def test_what_is_refused_at_once_would_be_refused_later(graph: tuple[int, Pairs]) -> None:
+    n, pairs = graph
+    adj, d = adjacency(n, pairs), distances(n, pairs)
+    matrix = csr_array(dense(n, pairs))
+    for far in range(2, 6):
+        assert drew._fewest_pairs(adj, matrix, far) <= ((d >= 2) & (d <= far)).sum()
 
 
 def reach(nu: int | None, num_layers: int) -> int:

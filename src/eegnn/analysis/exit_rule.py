@@ -12,8 +12,7 @@ from torch import Tensor
 
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
-from eegnn.analysis.score import score_of
-from eegnn.train.metrics import METRICS
+from eegnn.train.metrics import METRICS, score_of
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import EarlyExit, Readout, _bound
-from eegnn.nn.ledger import Ledger
+from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 
@@ -95,7 +94,7 @@ def outputs_by_layer(
     found: list[tuple[Tensor, Tensor]] = []
 
     def follow(loop: EarlyExit, given: tuple[Any, ...]) -> None:
-        found.append(_follow(loop, *given))
+        found.append(loop.trace(*given))
 
     # The hook sees what the model hands to its loop, and runs inside `predict`: no gradients, no
     # dropout, inputs checked.
@@ -129,22 +128,6 @@ def outputs_by_part(
         )
         for name in parts
     }
-
-
-def _follow(
-    loop: EarlyExit, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, readout: Readout
-) -> tuple[Tensor, Tensor]:
-    """Outputs ``[L + 1, U, C]`` and log survival ``[L, U]`` where everyone goes on."""
-    steps = [_bound(step, adj, edge_attr) for step in loop._steps()]
-    ledger = Ledger(loop._num_units(h, adj), loop.num_layers, h)  # in which nobody ever leaves
-    outputs, log_stay = [], []
-    for layer in range(loop.num_layers):
-        decision = loop._decide(h, adj, noisy=False)
-        outputs.append(readout(decision.units))
-        log_stay.append(ledger.survive(decision.score))
-        h = loop._advance(h, adj, steps, layer, loop._tau(decision.tau, adj, ledger))
-    outputs.append(readout(loop._units(h, adj)))
-    return torch.stack(outputs), torch.stack(log_stay)
 
 
 def _side_by_side(found: Sequence[LayerOutputs]) -> LayerOutputs:

@@ -12,7 +12,7 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs, outputs_by_part
 from eegnn.analysis.run import open_run
-from eegnn.analysis.score import score_of
+from eegnn.train.metrics import score_of
 
 
 @dataclass(frozen=True)

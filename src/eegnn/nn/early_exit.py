@@ -170,6 +170,34 @@ class EarlyExit(nn.Module):
         noisy = self.training if sample is None else sample
         return self._walk(h, adj, steps, readout, limit, log_stay_limit, noisy)
 
+    def trace(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        readout: Readout | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        r"""Let everyone go on to the end, and decode at every layer; without noise.
+
+        Args:
+            h, adj, edge_attr, readout: as in :meth:`forward`.
+
+        Returns:
+            Outputs ``[L + 1, U, C]``, and ``[L, U]``, the log-probability of going on after the
+            decision at each layer, to which an exit threshold is compared.
+        """
+        readout = readout or _states
+        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
+        outputs, log_stay = [], []
+        for layer in range(self.num_layers):
+            decision = self._decide(h, adj, noisy=False)
+            outputs.append(readout(decision.units))
+            log_stay.append(ledger.survive(decision.score))
+            h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
+        outputs.append(readout(self._units(h, adj)))
+        return torch.stack(outputs), torch.stack(log_stay)
+
     def _mixture(
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], readout: Readout, limit: int
     ) -> tuple[Tensor, Exits]:

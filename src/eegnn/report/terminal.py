@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 
+from eegnn.analysis.calibrate import Calibration, Choice
 from eegnn.experiments.demo import DemoResult
 from eegnn.nn.exits import Exits
 
@@ -57,3 +59,30 @@ def run_report(summary: dict[str, Any], folder: Path) -> str:
         f"\nsize and time     {summary['params']:,} parameters, {summary['seconds']:.0f} s"
         f"\nlearning curves   {folder / 'curves.png'}"
     )
+
+
+def calibration_table(found: Calibration, costs: Sequence[float], tolerance: float) -> Table:
+    """Make a line for each rule: what it is, and what it costs and scores."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "threshold", "layers", "cost", found.metric, "test cost", "test"):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+
+    def add(name: str, choice: Choice) -> None:
+        val, test = choice.val, choice.test
+        table.add_row(
+            name,
+            "own" if val.threshold is None else f"{val.threshold:.4g}",
+            str(found.num_layers if val.max_layers is None else val.max_layers),
+            f"{val.cost:.0%}",
+            f"{val.score:.4f}",
+            f"{test.cost:.0%}",
+            f"{test.score:.4f}",
+        )
+
+    add("own rule", Choice(found.val.own, found.test.own))
+    add("full depth", Choice(found.val.full, found.test.full))
+    worse = f", {tolerance:g} worse at most" if tolerance else ""
+    add(f"cheapest as good as own{worse}", found.for_score(tolerance))
+    for cost in costs:
+        add(f"best for {cost:.0%}", found.for_cost(cost))
+    return table

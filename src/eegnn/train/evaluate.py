@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from torch import Tensor
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units
-from eegnn.train.metrics import METRICS
+from eegnn.train.metrics import score_of
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,11 @@ def _gather(done: list[tuple[Units, Tensor, Exits]], batches: Batches) -> Evalua
     problem = batches.problem
     out = torch.cat([units.of(out) for units, out, _ in done]).float()
     y = torch.cat([units.labels for units, _, _ in done])
-    # What is not finite has no score; a comparison would take it for some class.
-    score = math.nan
-    if bool(out.isfinite().all()):
-        score = METRICS[problem.metric](out * problem.scale, y * problem.scale)
     return Evaluation(
         out=out,
         y=y,
         layer=torch.cat([units.of(exits.layer) for units, _, exits in done]),
         time=torch.cat([units.of(exits.time) for units, _, exits in done]),
         num_layers=done[0][2].num_layers,
-        score=score,
+        score=score_of(out, y, problem.metric, problem.scale),
     )

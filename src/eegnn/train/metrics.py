@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -51,6 +52,21 @@ METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
 }
 #: Where less is better.
 ERRORS = ("mae", "mse")
+
+
+def score_of(out: Tensor, y: Tensor, metric: str, scale: float = 1.0) -> float:
+    """Return a metric of outputs ``[U, C]``; not a number where one of them is not finite.
+
+    Args:
+        out: outputs.
+        y: labels.
+        metric: a name in :data:`METRICS`.
+        scale: of the problem, by which outputs and labels are multiplied.
+    """
+    out = out.float()
+    if not bool(out.isfinite().all()):  # a comparison would take it for some class
+        return math.nan
+    return METRICS[metric](out * scale, y * scale)
 
 
 def better(metric: str, new: float, old: float | None) -> bool:

@@ -172,25 +172,43 @@ def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
 
 def _beyond_neighbours(adj: Adjacency, reach: int) -> list[Adjacency]:
     """The graphs of the hops 2 … reach."""
-    parts, count = [], 0
-    for part in _distances(adj, reach):
+    entries = (np.ones(adj.num_edges), adj.col.cpu().numpy(), adj.rowptr.cpu().numpy())
+    matrix = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
+    _check_room(_fewest_pairs(adj, matrix, reach), reach)
+    parts, count = [np.empty((3, 0), dtype=np.int32)], 0
+    for part in _distances(adj, matrix, reach):
         parts.append(part)
         count += part.shape[1]
-        if count > MAX_PAIRS:
-            raise ValueError(
-                f"max_hops must be below {reach} for this graph: more than {MAX_PAIRS:,} pairs "
-                f"of nodes lie within {reach} hops"
-            )
-    row, col, distance = np.concatenate([np.empty((3, 0), dtype=np.int32), *parts], axis=1)
+        _check_room(count, reach)
+    row, col, distance = np.concatenate(parts, axis=1)
     order = np.argsort(distance, kind="stable")
     ends = np.searchsorted(distance[order], np.arange(2, reach + 1), side="right")
     return [_hop(adj, row[entry], col[entry]) for entry in np.split(order, ends)[:-1]]
 
 
-def _distances(adj: Adjacency, reach: int) -> Iterator[npt.NDArray[np.int32]]:
+def _check_room(pairs: int, reach: int) -> None:
+    if pairs > MAX_PAIRS:
+        raise ValueError(
+            f"max_hops must be below {reach} for this graph: more than {MAX_PAIRS:,} pairs of "
+            f"nodes lie within {reach} hops"
+        )
+
+
+def _fewest_pairs(adj: Adjacency, matrix: csr_array, reach: int) -> int:
+    """A number of pairs that is found at once: all nodes within half the reach of one of them.
+
+    A dense graph is refused by it in no time; by counting it took a minute and a half (Tolokers).
+    """
+    if adj.num_nodes == 0:
+        return 0
+    hub = int(adj.degree.argmax())
+    distance = dijkstra(matrix, indices=hub, unweighted=True, limit=reach // 2)
+    near = int(np.isfinite(distance).sum())
+    return near * (near - 1) - adj.num_edges
+
+
+def _distances(adj: Adjacency, matrix: csr_array, reach: int) -> Iterator[npt.NDArray[np.int32]]:
     """Row, column and distance of the pairs at least 2 apart, rows ascending, graph by graph."""
-    entries = (np.ones(adj.num_edges), adj.col.cpu().numpy(), adj.rowptr.cpu().numpy())
-    matrix = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
     sizes = [adj.num_nodes] if adj.batch is None else torch.bincount(adj.batch).tolist()
     start = 0
     for size in sizes:

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from eegnn.analysis.score import score_of
+from eegnn.train.metrics import score_of
 
 
 def test_errors_are_on_the_scale_of_the_problem() -> None:
