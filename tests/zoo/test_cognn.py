@@ -259,6 +259,11 @@ def test_the_temperature_is_learned_from_the_state() -> None:
     np.testing.assert_allclose(array(found), expected[:, 0], atol=1e-12)
 
 
+def test_the_temperature_starts_like_any_linear_layer() -> None:
+    weight = dict(CoGNN(1, 400, 1, 1).named_parameters())["temperature.head.lins.0.weight"]
+    assert weight.abs().max().item() == pytest.approx(400**-0.5, rel=0.05)
+
+
 def test_actions_are_drawn_with_their_probabilities() -> None:
     cognn, n = model(), 20_000
     state = torch.from_numpy(features(1, HIDDEN))

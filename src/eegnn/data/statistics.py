@@ -79,7 +79,7 @@ def statistics(problem: Problem) -> Statistics:
         nodes=sum(int(data.num_nodes or 0) for data in graphs),
         edges=edges.size(1),
         undirected_edges=(edges.size(1) + loops) // 2,
-        features=problem.in_channels,
+        features=problem.graphs[0].num_node_features,
         classes=classes,
         homophily=homophily(edges, y, method="edge") if labelled else None,
         adjusted_homophily=adjusted_homophily(edges, y) if labelled else None,

@@ -42,8 +42,8 @@ class DRew(GraphModel):
     Args:
         in_channels, hidden_channels, out_channels, num_layers, level: see
             :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        nu: :math:`\nu \ge 1`, from which distance on messages are delayed; ``None`` for
-            :math:`\infty`, that is, never.
+        nu: :math:`\nu \ge 1`, how many hops news may travel in a layer: what comes from farther
+            is delayed. ``None`` for :math:`\infty`, no delay.
         max_hops: :math:`K`, the largest distance; ``None`` for all that the depth allows.
         norm: as in the authors' runs, each hop goes through batch normalisation and ReLU before
             they are summed, and states are scaled to length 1 after each layer.
@@ -197,7 +197,8 @@ def _check_room(pairs: int, reach: int) -> None:
 def _fewest_pairs(adj: Adjacency, matrix: csr_array, reach: int) -> int:
     """A number of pairs that is found at once: all nodes within half the reach of one of them.
 
-    A dense graph is refused by it in no time; by counting it took a minute and a half (Tolokers).
+    A graph like Tolokers is refused by it before the search, which would visit each edge of it
+    thousands of times to find the same.
     """
     if adj.num_nodes == 0:
         return 0
