@@ -239,3 +239,11 @@ def test_the_seed_decides_everything(problem: str, tmp_path: Path) -> None:
         results.append([timeless(line) for line in lines])
     assert results[0] == results[1]
     assert results[0] != results[2]
+
+
+def test_the_model_hears_of_each_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = new_run(tmp_path, node_problem(), epochs=3)
+    heard: list[int] = []
+    monkeypatch.setattr(type(trainer.model), "before_epoch", lambda model, n: heard.append(n))
+    trainer.fit()
+    assert heard == [1, 2, 3]

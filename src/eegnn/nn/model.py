@@ -104,6 +104,9 @@ class GraphModel(nn.Module):
         """Whether it is trained with :meth:`Exits.average_loss <eegnn.Exits.average_loss>`."""
         return False
 
+    def before_epoch(self, epoch: int) -> None:
+        """Called by the training loop before each epoch, counted from 1; here it does nothing."""
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in self.children():

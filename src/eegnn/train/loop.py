@@ -135,6 +135,7 @@ class Trainer:
         start = time.perf_counter()
         self.progress.epoch += 1
         self.model.train()
+        self.model.before_epoch(self.progress.epoch)
         total, count = 0.0, 0
         for units in self.batches.training(self.order):
             total += self._step(units) * len(units.labels)
