@@ -16,7 +16,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.gumbel import logistic_noise
 from eegnn.nn.heads import Temperature
-from eegnn.zoo.cognn import CoGNN
+from eegnn.zoo.cognn import ActionNets, CoGNN
 from tests.graphs import TRIANGLE_AND_TAIL, Matrix, Pairs, both_ways, dense, features, graphs
 
 few = settings(deadline=None, max_examples=6)
@@ -178,6 +178,26 @@ def test_training_is_the_formula_with_the_same_noise(variant: str) -> None:
     noise.decoder = [draw(n, HIDDEN) for _ in range(cognn.config["decoder_layers"] - 1)]
     np.testing.assert_allclose(array(out), by_hand(cognn, x, n, pairs, noise), atol=1e-10)
     assert 0 < sum(noise.kept) < LAYERS  # not a test of nothing
+
+
+@pytest.mark.parametrize("widths", [[4, 2], [1, 2], [4, 1, 2], [4, 5, 2], [4, 3, 3, 2]])
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
+def test_action_networks_give_the_difference_of_their_logits(
+    aggregation: Any, widths: list[int]
+) -> None:
+    n, pairs = 7, [*TRIANGLE_AND_TAIL, (4, 5)]
+    torch.manual_seed(0)
+    nets, a = ActionNets(widths, aggregation, 0.0).double(), dense(n, pairs, aggregation)
+    expected = []
+    for net in (nets.listen, nets.broadcast):
+        h = features(n, widths[0])
+        for k, lin in enumerate(net):
+            weight, bias = array(lin.get_parameter("weight")), array(lin.get_parameter("bias"))
+            h = np.concatenate([h, a @ h], axis=1) @ weight.T + bias
+            h = np.maximum(h, 0) if k < len(net) - 1 else h
+        expected.append(h[:, 0] - h[:, 1])
+    found = nets(torch.from_numpy(features(n, widths[0])), adjacency(n, pairs))
+    np.testing.assert_allclose(array(found), np.stack(expected, axis=1), atol=1e-10)
 
 
 def straight_through(cognn: CoGNN, x: Tensor, a: Tensor, noise: list[Matrix]) -> Tensor:
