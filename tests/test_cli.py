@@ -33,6 +33,7 @@ HELPS: list[list[str]] = [
     ["tune"],
     ["eval"],
     ["predict"],
+    ["calibrate"],
     ["datasets"],
     ["bench"],
     ["bench", "training"],

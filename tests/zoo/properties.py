@@ -73,7 +73,7 @@ def check_gradients(model: GraphModel) -> None:
 
     In training some are 0, of what batch normalisation takes away again; in evaluation none is.
     """
-    model = model.double()
+    model = ready(model)
     batch = Batch.from_data_list(graphs_for(model))
     number = torch.tensor([0, 1, 3, 4])[batch.batch]
     for training in (True, False):
