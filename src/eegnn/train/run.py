@@ -23,7 +23,8 @@ class RunFolder:
 
     ``config.json`` everything needed to repeat it; ``metrics.jsonl`` a line an epoch;
     ``model.safetensors`` and ``model.json`` the weights of the best validation epoch; ``state.pt``
-    to resume; ``exits.npz`` and ``summary.json`` at the end.
+    to resume; ``exits.npz`` and ``summary.json`` at the end. The command line adds ``curves.png``
+    and, if asked for, ``tensorboard``.
 
     Args:
         path: the folder.
