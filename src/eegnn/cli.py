@@ -421,8 +421,9 @@ def calibrate(
         typer.Option(
             min=0,
             max=1,
-            help="Share of the budget.  [default: a quarter, half, three quarters]",
-            show_default=False,
+            metavar="SHARE",
+            help="Share of the budget.",
+            show_default="a quarter, half, three quarters",
         ),
     ] = None,
     tolerance: Annotated[
