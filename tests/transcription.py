@@ -170,6 +170,7 @@ def run(
     pool: str = "mean",
     objective: str = "expected",
     after_exit: str = "evolve",
+    answer: str = "mixture",
     step_size: float | str = "adaptive",
     hard: bool = False,
     head_norm: bool = True,
@@ -253,6 +254,12 @@ def run(
             _mixture(task, [row[u] for row in weights], [row[u] for row in outputs])
             for u in range(units)
         ]
+    elif answer == "mixture":
+        output = []
+        for u in range(units):
+            passed = [row[u] for row in weights[: layer[u]]]
+            counts = [*passed, 1.0 - sum(passed)]  # the exit that is taken counts for the rest
+            output.append(_mixture(task, counts, [row[u] for row in outputs[: layer[u] + 1]]))
     else:
         output = [_mlp(state[u], w.decoder) for u in range(units)]
     steps = expected_steps if training else layer

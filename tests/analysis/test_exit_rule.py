@@ -94,6 +94,7 @@ def test_replayed_exits_are_those_of_algorithm_1(threshold: float, objective: Co
         x.numpy(),
         num_layers=L,
         objective=objective["objective"],
+        answer=model.loop.answer,
         head_norm=False,
         exit_threshold=threshold,
     )
@@ -102,7 +103,7 @@ def test_replayed_exits_are_those_of_algorithm_1(threshold: float, objective: Co
 
 
 def test_in_single_precision_nodes_are_replayed_to_the_bit() -> None:
-    model = build("EEGNN")
+    model = build("EEGNN", answer="state")
     outputs = outputs_by_layer(model, node_features(), EDGE_INDEX)
     for threshold in spread_thresholds(outputs):
         out, layer = replay(outputs, threshold)

@@ -49,8 +49,9 @@ def inputs(graph: Graph) -> tuple[Tensor, Tensor, None, Tensor | None]:
 
 
 def assert_rows_are_depths(model: EEGNN, found: LayerOutputs, given: tuple[Any, ...]) -> None:
-    """Row l is what the model says if everyone is stopped at l, and nobody before."""
+    """Row l is the decoded state if everyone is stopped at l, and nobody before."""
     assert found.out.size(0) == model.num_layers + 1
+    model.loop.answer = "state"
     for layer, row in enumerate(found.out):
         truth, _ = model.predict(*given, max_layers=layer, exit_threshold=1.0)
         torch.testing.assert_close(row, truth, rtol=0, atol=1e-12)
@@ -139,7 +140,8 @@ def test_graphs_that_freeze_can_be_replayed() -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_edge_features_and_adjacencies_are_taken(kind: str) -> None:
-    model = build(kind, edge_dim=2, edge_term="relu")
+    own: dict[str, Any] = {"answer": "state"} if kind == "EEGNN" else {}
+    model = build(kind, edge_dim=2, edge_term="relu", **own)
     adj = Adjacency.from_edge_index(EDGE_INDEX, NUM_NODES)
     found = outputs_by_layer(model, node_features(), adj, edge_features())
     knobs: dict[str, Any] = {"exit_threshold": 1.0} if kind == "EEGNN" else {}

@@ -91,7 +91,7 @@ def replay(
         layer = (~(_survival(outputs) <= limit)).sum(dim=0)  # NaN stays, as in the model
     if max_layers is not None:
         layer = layer.clamp(max=_check.integer("max_layers", max_layers, at_least=0))
-    return outputs.at(layer), layer
+    return outputs.answer_at(layer), layer
 
 
 def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.early_exit import EarlyExit, Task
+from eegnn.nn.mixture import MIXTURES, stopped_log_weights
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 
@@ -26,6 +27,8 @@ class LayerOutputs:
             ``objective="sampled"``. ``None`` for a model without exits.
         own_out: ``[U, C]``, the prediction by the model's own rule.
         own_layer: ``int64 [U]``, the exit layer by that rule.
+        mixing: the task, where a unit answers with the mixture of the exits it has passed
+            (:class:`~eegnn.nn.answers.MixtureAnswer`); ``None`` where it answers with its state.
         replayable: whether leaving changes nobody's states, so that any exit rule can be applied
             to ``out`` afterwards. It is not with ``after_exit="freeze"`` for nodes.
     """
@@ -34,6 +37,7 @@ class LayerOutputs:
     log_stay: Tensor | None
     own_out: Tensor
     own_layer: Tensor
+    mixing: Task | None = None
     replayable: bool = True
 
     @property
@@ -47,8 +51,15 @@ class LayerOutputs:
         return self.out.size(1)
 
     def at(self, layer: Tensor) -> Tensor:
-        """Outputs ``[U, C]`` of units that leave at ``layer`` ``[U]``."""
+        """Outputs ``[U, C]``, decoded from the states at ``layer`` ``[U]``."""
         return self.out[layer, torch.arange(self.num_units, device=layer.device)]
+
+    def answer_at(self, layer: Tensor) -> Tensor:
+        """What units that leave at ``layer`` ``[U]`` answer, ``[U, C]``."""
+        if self.mixing is None or self.log_stay is None:
+            return self.at(layer)
+        log_weight = stopped_log_weights(self.log_stay, layer)
+        return MIXTURES[self.mixing].mean(log_weight, self.out)
 
     def of(self, index: Tensor | None) -> LayerOutputs:
         """The same of some units; ``None`` for all."""
@@ -59,6 +70,7 @@ class LayerOutputs:
             None if self.log_stay is None else self.log_stay[:, index],
             self.own_out[index],
             self.own_layer[index],
+            self.mixing,
             self.replayable,
         )
 
@@ -103,8 +115,9 @@ def outputs_by_layer(
         own_out, own = model.predict(*inputs)
     finally:
         handle.remove()
+    mixing = loop.task if loop.answer == "mixture" else None
     replayable = loop.level == "graph" or loop.after_exit == "evolve"
-    return LayerOutputs(*found[0], own_out, own.layer, replayable)
+    return LayerOutputs(*found[0], own_out, own.layer, mixing, replayable)
 
 
 def outputs_by_part(
@@ -137,5 +150,6 @@ def _side_by_side(found: Sequence[LayerOutputs]) -> LayerOutputs:
         torch.cat(survival, dim=1) if survival else None,
         torch.cat([one.own_out for one in found]),
         torch.cat([one.own_layer for one in found]),
+        found[0].mixing,
         found[0].replayable,
     )

@@ -13,6 +13,7 @@ from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.ledger import Ledger
@@ -24,9 +25,9 @@ from eegnn.nn.steps import ConvStep, FunctionStep
 Level = Literal["node", "graph"]
 Objective = Literal["expected", "averaged", "sampled"]
 AfterExit = Literal["evolve", "freeze"]
+Answer = Literal["mixture", "state"]
 Task = Literal["classification", "multilabel", "regression"]
 Step = Callable[[Tensor, Adjacency], Tensor]
-Readout = Callable[[Tensor], Tensor]
 
 
 class Decision(NamedTuple):
@@ -53,8 +54,8 @@ class EarlyExit(nn.Module):
         \tau^l = \sigma\bigl((C^l_0 - C^l_1 + g_0 - g_1)/\nu^l\bigr), \qquad
         \mathbf{H}^{l+1} = \mathbf{H}^l + \tau^l\,\Delta\mathbf{H}^l
 
-    A unit (a node, or a graph) leaves where ``argmax`` says *exit*; what is decoded is its state
-    at that layer. Those that remain leave at :math:`L`.
+    A unit (a node, or a graph) leaves where ``argmax`` says *exit*, and answers. Those that remain
+    leave at :math:`L`.
 
     Three objectives train the heads with the task loss alone:
 
@@ -83,6 +84,10 @@ class EarlyExit(nn.Module):
             (``"freeze"``, which saves work; in training with ``"expected"``, later exits then
             count the state at the exit that evaluation would take). A graph that left is done
             with either way.
+        answer: what a unit says when it leaves: ``"state"``, the paper's, decodes its state;
+            ``"mixture"`` adds to it the exits it has passed, each with its probability, as
+            training does (:class:`~eegnn.nn.answers.MixtureAnswer`). By default ``"mixture"``
+            unless sampled.
         step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
             nodes of a graph, or a number, for the ablation.
         hard: straight-through :math:`\tau \in \{0, 1\}` in training (``"sampled"`` only).
@@ -105,6 +110,7 @@ class EarlyExit(nn.Module):
         pool: str = "mean",
         objective: Objective = "expected",
         after_exit: AfterExit = "evolve",
+        answer: Answer | None = None,
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
         hard: bool = False,
         head_norm: bool = False,
@@ -116,6 +122,7 @@ class EarlyExit(nn.Module):
         self.pool = _check.choice("pool", pool, tuple(POOLS))
         self.objective = _check.choice("objective", objective, ("expected", "averaged", "sampled"))
         self.after_exit = _check.choice("after_exit", after_exit, ("evolve", "freeze"))
+        self.answer = _check_answer(answer, objective)
         self.step_size = _check_step_size(step_size, level)
         _check.boolean("hard", hard)
         if hard and objective != "sampled":
@@ -150,7 +157,7 @@ class EarlyExit(nn.Module):
             h: initial states ``[n, m']``.
             adj: the graph.
             edge_attr: edge features for a step that uses them.
-            readout: decoder ``[U, m'] → [U, C]``; by default the states themselves come back.
+            readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
             max_layers: stop everyone after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value.
                 ``None``: the objective's own rule. Evaluation only.
@@ -161,14 +168,16 @@ class EarlyExit(nn.Module):
         """
         limit = self._limit(max_layers)
         log_stay_limit = self._log_stay_limit(exit_threshold)
-        readout = readout or _states
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
         if sample and self.objective != "sampled":
             raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
         if self.training and self.objective != "sampled":
-            return self._mixture(h, adj, steps, readout, limit)
+            return self._mixture(h, adj, steps, readout or _states, limit)
         noisy = self.training if sample is None else sample
-        return self._walk(h, adj, steps, readout, limit, log_stay_limit, noisy)
+        answer = StateAnswer(readout or _states)
+        if readout is not None and self.answer == "mixture":
+            answer = MixtureAnswer(readout, self.task)
+        return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def trace(
         self,
@@ -216,7 +225,7 @@ class EarlyExit(nn.Module):
         log_weight = exit_log_probabilities(_stack(scores, ledger))
         stacked = torch.stack(outputs)
         exits = ledger.exits(self.num_layers, _stack(survival, ledger))
-        out = MIXTURES[self.task](log_weight, stacked)
+        out = MIXTURES[self.task].mean(log_weight, stacked)
         return out, dataclasses.replace(exits, outputs=stacked, log_weight=log_weight)
 
     def _walk(
@@ -224,7 +233,7 @@ class EarlyExit(nn.Module):
         h: Tensor,
         adj: Adjacency,
         steps: Sequence[Step],
-        readout: Readout,
+        answer: StateAnswer,
         limit: int,
         log_stay_limit: float | None,
         noisy: bool,
@@ -234,22 +243,25 @@ class EarlyExit(nn.Module):
         survival: list[Tensor] = []
         for layer in range(limit):
             decision = self._decide(h, adj, noisy)
+            offer = answer.offer(decision.units, ledger.log_stay)
             log_stay = ledger.survive(decision.score)
             leave = decision.leave if log_stay_limit is None else log_stay <= log_stay_limit
-            ledger.decide(layer, leave, decision.units)
+            ledger.decide(layer, leave, offer)
             if self.training:
                 survival.append(log_stay.exp())
             elif ledger.left.all():
                 break
+            answer.pass_by(decision.score)
             tau = decision.tau
             if not self.training and self.level == "graph" and ledger.worth_dropping():
                 keep = ~ledger.left
                 h, tau, adj = h[keep[adj.batch]], tau[keep], adj.select_graphs(keep)
                 ledger.drop(keep)
+                answer.keep(keep)
             h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
-        state = ledger.close(self._units(h, adj))
+        taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger) if self.training else None
-        return readout(state), ledger.exits(self.num_layers, expected)
+        return answer.finish(taken), ledger.exits(self.num_layers, expected)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
         units = self._units(h, adj)
@@ -379,6 +391,14 @@ def _as_step(step: Any) -> Any:
     if not callable(step):
         raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
     return step if isinstance(step, nn.Module) else FunctionStep(step)
+
+
+def _check_answer(answer: Answer | None, objective: Objective) -> Answer:
+    if answer is None:
+        return "state" if objective == "sampled" else "mixture"
+    if answer == "mixture" and objective == "sampled":
+        raise ValueError("answer='mixture' needs objective='expected' or 'averaged'")
+    return _check.choice("answer", answer, ("mixture", "state"))
 
 
 def _check_step_size(step_size: float | str, level: Level) -> float | str:

@@ -16,15 +16,15 @@ class EEGNN(ExitModel):
     r"""Early-Exit GNN: every node, or graph, decides for itself when it has seen enough.
 
     The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
-    networks choose for each unit and layer; a unit leaves when they say so, and its state at that
-    layer is decoded. See :class:`~eegnn.EarlyExit` for the loop and the objectives.
+    networks choose for each unit and layer; a unit leaves, and answers, when they say so. See :class:`~eegnn.EarlyExit` for the loop and the objectives.
 
     In training mode, unless sampled, the output is that of the mixture over exits:
     log-probabilities for classification (valid logits for any cross-entropy), log-odds for
     multi-label tasks, the mean for regression. For regression minimise
     :meth:`Exits.average_loss <eegnn.Exits.average_loss>` instead of a loss of that mean, which
-    says little about the exit that evaluation takes. In evaluation mode the output is the
-    prediction at the exit.
+    says little about the exit that evaluation takes. In evaluation mode the output is what each
+    unit answers at its exit: the mixture of the exits up to it, or, with ``answer="state"`` and
+    where exits are sampled, the prediction from its state alone.
 
     The defaults are those that did not collapse where they were tried (ten seeds of a small board,
     in the tests); scale features that are large. The paper to the letter is

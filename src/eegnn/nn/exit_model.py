@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import AfterExit, EarlyExit, Level, Objective, Step
+from eegnn.nn.early_exit import AfterExit, Answer, EarlyExit, Level, Objective, Step
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Shared, arguments_in
@@ -22,6 +22,7 @@ class ExitArguments(Shared, total=False):
 
     objective: Objective | None
     after_exit: AfterExit
+    answer: Answer | None
     step_size: float | Literal["adaptive", "mean"]
     hard: bool
     confidence: HeadName | None
@@ -44,7 +45,7 @@ class ExitModel(GraphModel):
         level: who leaves, ``"node"`` or ``"graph"``.
         objective: see :class:`~eegnn.EarlyExit`. By default ``"averaged"`` for regression, where
             the mean of several exits says little about each of them, else ``"expected"``.
-        after_exit, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
+        after_exit, answer, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
         temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
@@ -67,6 +68,7 @@ class ExitModel(GraphModel):
         *,
         objective: Objective | None = None,
         after_exit: AfterExit = "evolve",
+        answer: Answer | None = None,
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
         hard: bool = False,
         confidence: HeadName | None = None,
@@ -101,6 +103,7 @@ class ExitModel(GraphModel):
             pool=self.pool,
             objective=objective,
             after_exit=after_exit,
+            answer=answer,
             step_size=step_size,
             hard=hard,
             head_norm=head_norm,

@@ -1,4 +1,4 @@
-"""The books of the exit loop: who has left, when, after what time, in which state."""
+"""The books of the exit loop: who has left, when, after what time, with what."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ledger:
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), limit, device=like.device)
         self._num_units = num_units
-        self._log_stay = like.new_zeros(num_units)
+        self.log_stay = like.new_zeros(num_units)
         self.time = like.new_zeros(num_units)
         self._tau: list[Tensor] = []
         self._state: Tensor | None = None
@@ -35,11 +35,11 @@ class Ledger:
 
     def survive(self, score: Tensor) -> Tensor:
         """Add a decision with log-odds ``score``; return the log-probability of being here yet."""
-        self._log_stay = self._log_stay + logsigmoid(score)
-        return self._log_stay
+        self.log_stay = self.log_stay + logsigmoid(score)
+        return self.log_stay
 
     def decide(self, layer: int, leave: Tensor, state: Tensor | None = None) -> None:
-        """Note that these units want to leave at this layer, with this state."""
+        """Note that these units want to leave at this layer, and what they take with them."""
         now = leave & ~self.left
         self.left = self.left | now
         self.layer = self.layer.masked_fill(now, layer)
@@ -73,7 +73,7 @@ class Ledger:
             (self.units[gone], self.layer[gone], self.time[gone], self._state[gone])
         )
         self.units, self.layer, self.time = self.units[keep], self.layer[keep], self.time[keep]
-        self.left, self._log_stay = self.left[keep], self._log_stay[keep]
+        self.left, self.log_stay = self.left[keep], self.log_stay[keep]
         self._state = self._state[keep]
 
     def close(self, last: Tensor) -> Tensor:

@@ -3,6 +3,8 @@ r"""The prediction of a unit that leaves at layer l with probability :math:`w_l`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,27 +30,67 @@ def exit_log_probabilities(score: Tensor) -> Tensor:
     return before + leave
 
 
-def _classes(log_weight: Tensor, output: Tensor) -> Tensor:
-    """Log-probabilities of the mixture: logits again, for any cross-entropy."""
-    return torch.logsumexp(log_weight.unsqueeze(-1) + log_softmax(output, dim=-1), dim=0)
+def stopped_log_weights(log_stay: Tensor, layer: Tensor) -> Tensor:
+    r"""Return :math:`\log w_k` of units that leave at ``layer``, which counts for the rest.
+
+    Args:
+        log_stay: ``[L, U]``, the log-probability of going on after the decision at each layer.
+        layer: ``int64 [U]``, where each unit leaves.
+
+    Returns:
+        ``[L + 1, U]``; −∞ after ``layer``.
+    """
+    here = torch.cat([log_stay.new_zeros(1, log_stay.size(1)), log_stay])
+    going = torch.cat([log_stay, log_stay.new_full((1, log_stay.size(1)), -torch.inf)])
+    passed = here + torch.log(-torch.expm1(going - here))  # log(e^here − e^going)
+    step = torch.arange(here.size(0), device=here.device).unsqueeze(-1)
+    rest = torch.where(step == layer, here, -torch.inf)
+    return torch.where(step < layer, passed, rest)
 
 
-def _labels(log_weight: Tensor, output: Tensor) -> Tensor:
-    """Log-odds of the mixture of independent labels: logits again, for binary cross-entropy."""
-    weight = log_weight.unsqueeze(-1)
-    return torch.logsumexp(weight + logsigmoid(output), dim=0) - torch.logsumexp(
-        weight + logsigmoid(-output), dim=0
-    )
+class Mixture(NamedTuple):
+    """How outputs of several exits become one, for one kind of task.
+
+    ``encode`` makes of an output ``[*, C]`` what is averaged, ``decode`` makes of the average an
+    output again; ``logarithmic``: both are logarithms of what is averaged.
+    """
+
+    encode: Callable[[Tensor], Tensor]
+    decode: Callable[[Tensor], Tensor]
+    logarithmic: bool
+
+    def mean(self, log_weight: Tensor, output: Tensor) -> Tensor:
+        """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture."""
+        weight, term = log_weight.unsqueeze(-1), self.encode(output)
+        if self.logarithmic:
+            return self.decode(torch.logsumexp(weight + term, dim=0))
+        return self.decode((weight.exp() * term).sum(dim=0))
+
+    def add(self, total: Tensor | None, log_weight: Tensor, term: Tensor) -> Tensor:
+        """Add an encoded ``term`` ``[U, *]`` with its weight ``[U]`` to a sum."""
+        weight = log_weight.unsqueeze(-1)
+        if self.logarithmic:
+            return weight + term if total is None else torch.logaddexp(total, weight + term)
+        return weight.exp() * term if total is None else total + weight.exp() * term
 
 
-def _mean(log_weight: Tensor, output: Tensor) -> Tensor:
-    """Mean of the mixture."""
-    return (log_weight.exp().unsqueeze(-1) * output).sum(dim=0)
+def _label_terms(output: Tensor) -> Tensor:
+    return torch.cat([logsigmoid(output), logsigmoid(-output)], dim=-1)
 
 
-#: How outputs ``[L + 1, U, C]`` of all exits become one output ``[U, C]``, for each kind of task.
-MIXTURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "classification": _classes,
-    "multilabel": _labels,
-    "regression": _mean,
+def _log_odds(terms: Tensor) -> Tensor:
+    yes, no = terms.chunk(2, dim=-1)
+    return yes - no
+
+
+def _same(values: Tensor) -> Tensor:
+    return values
+
+
+#: Classification gives log-probabilities, which are logits again, for any cross-entropy; labels
+#: give log-odds, for binary cross-entropy; regression gives the mean.
+MIXTURES: dict[str, Mixture] = {
+    "classification": Mixture(partial(log_softmax, dim=-1), _same, True),
+    "multilabel": Mixture(_label_terms, _log_odds, True),
+    "regression": Mixture(_same, _same, False),
 }

@@ -1,0 +1,73 @@
+"""What a unit answers when it leaves: the decoded state, or the mixture of all it has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from eegnn.nn.mixture import MIXTURES
+
+Readout = Callable[[Tensor], Tensor]
+
+
+class StateAnswer:
+    """The state at the exit, decoded: the paper's. Decoding waits until everyone has left."""
+
+    def __init__(self, readout: Readout) -> None:
+        self.readout = readout
+
+    def offer(self, units: Tensor, log_here: Tensor) -> Tensor:
+        """What a unit takes with it if it leaves now, ``[U, *]``."""
+        return units
+
+    def pass_by(self, score: Tensor) -> None:
+        """Go on, with log-odds ``score`` ``[U]`` of doing so."""
+
+    def keep(self, units: Tensor) -> None:
+        """Only these units (``bool``) are still here."""
+
+    def finish(self, taken: Tensor) -> Tensor:
+        """From what all units took with them to the output ``[U, C]``."""
+        return self.readout(taken)
+
+
+class MixtureAnswer(StateAnswer):
+    r"""The mixture of the exits passed so far, the one that is taken counting for the rest.
+
+    A unit that leaves at layer l answers
+
+    .. math::
+        \sum_{k<l} w_k\,p(y \mid h^k) + \Bigl(\prod_{k<l} \tau^k\Bigr)\,p(y \mid h^l),
+
+    which for :math:`l = L` is the mixture that training minimises the loss of. Training never
+    asks a single exit to be right by itself, so the state at the exit alone says less: on
+    Minesweeper the mixture scored 1.1 AUROC higher (five splits), on Tolokers 0.6 (two). It costs
+    a call of the decoder for each layer.
+    """
+
+    def __init__(self, readout: Readout, task: str) -> None:
+        super().__init__(readout)
+        self._mixture = MIXTURES[task]
+        self._passed: Tensor | None = None
+
+    def offer(self, units: Tensor, log_here: Tensor) -> Tensor:
+        """The mixture with all that is left of the probability, ``log_here``, on this exit."""
+        self._here = self._mixture.encode(self.readout(units))
+        self._log_here = log_here
+        return self._mixture.add(self._passed, log_here, self._here)
+
+    def pass_by(self, score: Tensor) -> None:
+        """Let this exit count for the probability of being here and not going on."""
+        log_weight = self._log_here + logsigmoid(-score)
+        self._passed = self._mixture.add(self._passed, log_weight, self._here)
+
+    def keep(self, units: Tensor) -> None:
+        """Drop the rows of the others."""
+        if self._passed is not None:
+            self._passed = self._passed[units]
+
+    def finish(self, taken: Tensor) -> Tensor:
+        """Back to logits, or to values."""
+        return self._mixture.decode(taken)
