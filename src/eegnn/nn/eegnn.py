@@ -16,7 +16,8 @@ class EEGNN(ExitModel):
     r"""Early-Exit GNN: every node, or graph, decides for itself when it has seen enough.
 
     The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
-    networks choose for each unit and layer; a unit leaves, and answers, when they say so. See :class:`~eegnn.EarlyExit` for the loop and the objectives.
+    networks choose for each unit and layer; a unit leaves, and answers, when they say so. See
+    :class:`~eegnn.EarlyExit` for the loop and the objectives.
 
     In training mode, unless sampled, the output is that of the mixture over exits:
     log-probabilities for classification (valid logits for any cross-entropy), log-odds for

@@ -11,7 +11,8 @@ import typer.main
 from typer.testing import CliRunner
 
 from eegnn.bench import training
-from eegnn.cli import MODEL, app
+from eegnn.cli import app
+from eegnn.cli.options import MODEL
 from eegnn.train.models import NAMES
 
 

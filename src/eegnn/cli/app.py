@@ -1,0 +1,75 @@
+"""The application that all commands join, and what they print with."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperGroup
+
+
+class _Commands(TyperGroup):
+    """Says, after Ctrl-C, what typer does not know: that nothing is lost."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("eegnn: interrupted; a training run goes on with --resume", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    name="eegnn",
+    cls=_Commands,
+    help="Graph neural networks whose nodes and graphs decide when they have seen enough.",
+    epilog="Start with `eegnn demo`, then `eegnn train minesweeper`.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+bench = typer.Typer(help="Measure speed, always as ratios within one run.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@contextmanager
+def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show a bar, and yield what to call after each epoch with its line of metrics."""
+    bar = Progress(
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+    with bar:
+        task = bar.add_task("", total=epochs)
+
+        def show(line: dict[str, Any]) -> None:
+            text = "loss {loss:.3f}  validation {val:.3f}  mean exit {exit_mean:.1f}"
+            bar.update(task, completed=line["epoch"], description=text.format(**line))
+
+        yield show
+
+
+def print_json(**fields: Any) -> None:
+    """Print one JSON object, the last line of standard output."""
+    print(json.dumps(fields), flush=True)
+
+
+def main() -> None:
+    """Run the command line; a failure is one sentence and exit code 1."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    try:
+        app()
+    except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
+        sys.exit(f"eegnn: {error}")

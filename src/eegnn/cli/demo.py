@@ -1,0 +1,53 @@
+"""`eegnn demo`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from eegnn.cli.app import app, print_json, progress_bar
+from eegnn.cli.options import AsJson, Seed
+
+
+@app.command()
+def demo(
+    size: Annotated[
+        int, typer.Option(min=10, max=1000, metavar="N", help="Cells on a side of the board.")
+    ] = 100,
+    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the board.")] = 150,
+    seed: Seed = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the picture: .png, .pdf or .svg.")
+    ] = Path("eegnn-demo.png"),
+    as_json: AsJson = False,
+) -> None:
+    """Train EEGNN on a generated Minesweeper board and draw who left when.
+
+    Needs no network and no data, and takes a minute or two on a laptop.
+    """
+    if out.suffix not in (".png", ".pdf", ".svg"):
+        raise typer.BadParameter(
+            f"must end in .png, .pdf or .svg, got {str(out)!r}", param_hint="--out"
+        )
+    out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the training
+    from eegnn.experiments.demo import run_demo
+    from eegnn.report.board import draw_board
+    from eegnn.report.terminal import demo_report
+
+    console = Console(stderr=as_json)
+    start = time.perf_counter()
+    console.print(
+        f"Minesweeper, {size} × {size} cells, a fifth of them mines, half of them hidden."
+    )
+    with progress_bar(epochs) as show:
+        result = run_demo(size, epochs, seed, show)
+    draw_board(result.data, result.score, result.exits, out)
+    seconds = time.perf_counter() - start
+    console.print(demo_report(result))
+    console.print(f"picture           {out}   ({seconds:.0f} s in all)")
+    if as_json:
+        print_json(**result.as_dict(), seed=seed, epochs=epochs, picture=str(out), seconds=seconds)

@@ -1,0 +1,62 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# A flag takes no value, and its help should not ask for one: hence metavar="".
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        metavar="",
+        help="Print the result as one JSON object, the last line of standard output.",
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where data sets are kept.",
+        show_default="EEGNN_DATA, or a cache folder",
+    ),
+]
+DatasetName = typer.Argument(
+    metavar="DATASET",
+    help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
+    "its full size), or a file of your own, `graph.npz`.",
+    show_default=False,
+)
+# The list of models is not read here: it would cost the seconds that it takes to import torch.
+MODEL = (
+    "`eegnn`, `sasgnn`, or a baseline such as `gcn`. A name that does not exist is answered with "
+    "all that do."
+)
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+MaxLayers = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Nobody takes more steps than this."),
+]
+ExitThreshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        help="Leave once the probability of having left reaches this; lower is earlier.",
+        show_default="the rule it was trained with",
+    ),
+]
+TargetCost = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Spend this share of the budget, by the rule of `eegnn calibrate`.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]

@@ -1,0 +1,139 @@
+"""`eegnn eval`, `predict` and `calibrate`: what to do with a trained run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from eegnn.cli.app import app, print_json
+from eegnn.cli.options import AsJson, DataDir, ExitThreshold, MaxLayers, RunPath, TargetCost
+
+
+@app.command("eval")
+def evaluate(
+    run: RunPath,
+    max_layers: MaxLayers = None,
+    exit_threshold: ExitThreshold = None,
+    target_cost: TargetCost = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score the best weights of a run again, perhaps with earlier exits.
+
+    Both knobs work without training again: they show how much of the score is left when less is
+    computed.
+    """
+    from eegnn.train.batches import Batches
+    from eegnn.train.evaluate import evaluate as score
+    from eegnn.train.prepare import prepare
+    from eegnn.train.run import RunFolder
+
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
+    folder = RunFolder(run)
+    config = folder.config()
+    problem = prepare(config, data_dir)
+    model = folder.model()
+    batches = Batches(problem, config.batch_size, model.edge_dim is not None)
+    found = score(model, batches, ("train", "val", "test"), **knobs)
+    fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs}
+    fields |= {name: part.score for name, part in found.items()}
+    fields["exits"] = found["test"].exits.summary()
+    fields["cost"] = float(found["test"].exits.cost)
+    Console(stderr=as_json).print(
+        f"{problem.metric}: train {fields['train']:.4f}  validation {fields['val']:.4f}  "
+        f"test {fields['test']:.4f}   {fields['cost']:.0%} of the budget"
+    )
+    if as_json:
+        print_json(**fields)
+
+
+@app.command()
+def predict(
+    run: RunPath,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the predictions, as .csv.")
+    ],
+    input_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="New graphs, as .npz.",
+            show_default="the data of the run",
+        ),
+    ] = None,
+    max_layers: MaxLayers = None,
+    exit_threshold: ExitThreshold = None,
+    target_cost: TargetCost = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Predict with the best weights of a run.
+
+    Writes a line for each node or graph: prediction, probability, exit layer and exit time.
+    """
+    from eegnn.train.predict import predict_to_csv
+
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
+    count = predict_to_csv(run, out, input_file, data_dir, **knobs)
+    Console(stderr=True).print(f"{count:,} predictions → {out}")
+
+
+@app.command()
+def calibrate(
+    run: RunPath,
+    cost: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of the budget.",
+            show_default="a quarter, half, three quarters",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
+    ] = 0.0,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the exit rule for a budget, and the cheapest that is as good as the model's own.
+
+    The rules are chosen on validation units, among thresholds and depth limits, and written to
+    calibration.json in the folder of the run, where --target-cost of eval and predict finds them.
+    """
+    from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
+    from eegnn.report.terminal import calibration_table
+
+    costs = COSTS if cost is None else (cost,)
+    found = calibrate_run(run, data_dir)
+    path = write_calibration(run, found)
+    console = Console(stderr=as_json)
+    console.print(calibration_table(found, costs, tolerance))
+    console.print(f"→ {path}")
+    if as_json:
+        print_json(run=str(run), file=str(path), **found.as_dict(costs, tolerance))
+
+
+def _knobs(
+    run: Path,
+    max_layers: int | None,
+    exit_threshold: float | None,
+    target_cost: float | None,
+    data_dir: Path | None,
+) -> dict[str, Any]:
+    """The exit rule that was asked for, or the one for a cost."""
+    if target_cost is None:
+        return {"max_layers": max_layers, "exit_threshold": exit_threshold}
+    if max_layers is not None or exit_threshold is not None:
+        raise typer.BadParameter(
+            "goes without --max-layers and --exit-threshold: it chooses both",
+            param_hint="--target-cost",
+        )
+    from eegnn.analysis.calibrate import calibrate_run, read_calibration
+
+    found = read_calibration(run) or calibrate_run(run, data_dir)
+    return found.for_cost(target_cost).val.knobs
