@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# A registered operator and not an autograd.Function, so that torch.compile keeps it as one opaque
-# node instead of breaking the graph at the sparse tensor.
+# A registered operator, so that torch.compile keeps it as one opaque node instead of breaking the
+# graph at the sparse tensor. Without the compiler an autograd.Function does the same: the way of an
+# operator through the dispatcher takes longer than the product with a small graph.
 _LIBRARY = torch.library.Library("eegnn", "DEF")
 _LIBRARY.define(
     "spmm(Tensor rowptr, Tensor col, Tensor value, Tensor transposed, Tensor x) -> Tensor"
@@ -20,8 +21,11 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
     shape = (rowptr.numel() - 1, x.size(0))
     if value.numel() == 0 or x.size(1) == 0:  # MKL refuses empty operands
         return x.new_zeros(shape[0], x.size(1))
+    matrix = torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False)
+    if not torch.is_autocast_enabled(x.device.type):
+        return matrix @ x
     with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
-        return torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False) @ x
+        return matrix @ x
 
 
 def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
@@ -42,13 +46,27 @@ torch.library.register_fake("eegnn::spmm", _fake, lib=_LIBRARY)
 torch.library.register_autograd("eegnn::spmm", _backward, setup_context=_save, lib=_LIBRARY)
 
 
+class _Spmm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        _save(ctx, inputs, inputs[-1])
+        return _kernel(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None, Tensor]:  # type: ignore[override]
+        return _backward(ctx, grad)
+
+
 def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
     """Multiply a CSR matrix by ``x``.
 
     ``transposed`` are the values of the transposed matrix in the order of the same structure,
     which therefore must be symmetric wherever a gradient is wanted.
     """
-    return torch.ops.eegnn.spmm(rowptr, col, value, transposed, x.contiguous())
+    inputs = (rowptr, col, value, transposed, x.contiguous())
+    if torch.compiler.is_compiling():
+        return torch.ops.eegnn.spmm(*inputs)
+    return _Spmm.apply(*inputs)
 
 
 with warnings.catch_warnings():  # torch says once a process that CSR tensors are in beta

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
 from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
@@ -17,7 +18,7 @@ from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.ledger import Ledger
-from eegnn.nn.mixture import MIXTURES, exit_log_probabilities
+from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import ConvStep, FunctionStep
@@ -210,23 +211,31 @@ class EarlyExit(nn.Module):
     def _mixture(
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], readout: Readout, limit: int
     ) -> tuple[Tensor, Exits]:
-        """Training without sampling: the exact mixture over all exits."""
-        ledger = Ledger(self._num_units(h, adj), limit, h)
-        outputs, scores, survival = [], [], []
+        """Training without sampling: the exact mixture over all exits.
+
+        Who would have left matters to nobody but frozen nodes, so the states are decoded, and the
+        books kept, for all layers at once: less to do on small graphs.
+        """
+        freezing = self.level == "node" and self.after_exit == "freeze"
+        log_stay = h.new_zeros(self._num_units(h, adj))
+        units, scores, taus = [], [], []
         for layer in range(limit):
             decision = self._decide(h, adj, noisy=False)
-            outputs.append(readout(decision.units))
+            units.append(decision.units)
             scores.append(decision.score)
-            log_stay = ledger.survive(decision.score)
-            survival.append(log_stay.exp())
-            ledger.decide(layer, log_stay <= math.log(0.5))
-            h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
-        outputs.append(readout(self._units(h, adj)))
-        log_weight = exit_log_probabilities(_stack(scores, ledger))
-        stacked = torch.stack(outputs)
-        exits = ledger.exits(self.num_layers, _stack(survival, ledger))
-        out = MIXTURES[self.task].mean(log_weight, stacked)
-        return out, dataclasses.replace(exits, outputs=stacked, log_weight=log_weight)
+            tau = self._step_sizes(decision.tau, adj)
+            if freezing:
+                log_stay = log_stay + logsigmoid(decision.score.detach())
+                tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
+            taus.append(tau)
+            h = self._advance(h, adj, steps, layer, tau)
+        units.append(self._units(h, adj))
+        outputs = readout(torch.stack(units))
+        score, tau = (_stack(rows, log_stay) for rows in (scores, taus))
+        exits = mixed_exits(score, tau.detach(), self.num_layers)
+        log_weight = exit_log_probabilities(score)
+        out = MIXTURES[self.task].mean(log_weight, outputs)
+        return out, dataclasses.replace(exits, outputs=outputs, log_weight=log_weight)
 
     def _walk(
         self,
@@ -260,7 +269,7 @@ class EarlyExit(nn.Module):
                 answer.keep(keep)
             h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
-        expected = _stack(survival, ledger) if self.training else None
+        expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
@@ -294,17 +303,18 @@ class EarlyExit(nn.Module):
             return pooled.view(-1, *out.shape[1:])
         return head(units, adj)
 
+    def _step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
+        """Step sizes ``[U]``: those of the heads, or what replaces them."""
+        if self.step_size == "adaptive":
+            return tau
+        if self.step_size == "mean":
+            return spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
+        return torch.full_like(tau, float(self.step_size))
+
     def _tau(self, tau: Tensor, adj: Adjacency, ledger: Ledger) -> Tensor:
         """Step sizes actually used, ``[U]``; 0 for who left and is not to move any more."""
-        if self.step_size == "mean":
-            tau = spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
-        elif self.step_size != "adaptive":
-            tau = torch.full_like(tau, float(self.step_size))
-        # A graph that left is done with. In training with a mixture it may yet leave later, and
-        # its later states must be those of a graph that went on: nobody else sees them.
-        mixing = self.training and self.objective != "sampled"
-        still = not mixing if self.level == "graph" else self.after_exit == "freeze"
-        if still:
+        tau = self._step_sizes(tau, adj)
+        if self.level == "graph" or self.after_exit == "freeze":
             tau = tau.masked_fill(ledger.left, 0.0)
         ledger.advance(tau)
         return tau
@@ -358,9 +368,9 @@ def _states(units: Tensor) -> Tensor:
     return units
 
 
-def _stack(rows: list[Tensor], ledger: Ledger) -> Tensor:
-    """``[steps, U]``, also when no step was taken."""
-    return torch.stack(rows) if rows else ledger.time.new_zeros(0, ledger.time.numel())
+def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
+    """``[steps, U]``, also when no step was taken; ``like`` is ``[U]``."""
+    return torch.stack(rows) if rows else like.new_zeros(0, like.numel())
 
 
 def _unit_scale(h: Tensor) -> Tensor:

@@ -2,6 +2,7 @@ r"""The prediction of a unit that leaves at layer l with probability :math:`w_l`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
+
+from eegnn.nn.exits import Exits
 
 
 def exit_log_probabilities(score: Tensor) -> Tensor:
@@ -28,6 +31,26 @@ def exit_log_probabilities(score: Tensor) -> Tensor:
     before = torch.cat([zero, logsigmoid(score).cumsum(dim=0)])
     leave = torch.cat([logsigmoid(-score), zero])
     return before + leave
+
+
+def mixed_exits(score: Tensor, tau: Tensor, num_layers: int) -> Exits:
+    """The exits of units that went through every layer: where one half of each had left.
+
+    Args:
+        score: ``[steps, U]``, the log-odds of continuing.
+        tau: ``[steps, U]``, the step sizes.
+        num_layers: the budget L.
+    """
+    log_stay = logsigmoid(score).cumsum(dim=0)
+    layer = (~(log_stay.detach() <= math.log(0.5))).sum(dim=0)  # NaN stays
+    step = torch.arange(tau.size(0), device=tau.device).unsqueeze(-1)
+    return Exits(
+        layer=layer,
+        time=tau.masked_fill(step >= layer, 0.0).sum(dim=0),
+        tau=tau,
+        cost=log_stay.exp().sum() / max(score.size(1) * num_layers, 1),
+        num_layers=num_layers,
+    )
 
 
 def stopped_log_weights(log_stay: Tensor, layer: Tensor) -> Tensor:
