@@ -53,7 +53,7 @@ class _Spmm(torch.autograd.Function):
         return _kernel(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None, Tensor]:
         return _backward(ctx, grad)
 
 
