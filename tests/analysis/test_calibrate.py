@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eegnn.analysis.calibrate import (
+    COSTS,
     Calibration,
     calibrate_run,
     for_cost,
@@ -220,9 +221,19 @@ def test_a_calibration_is_read_as_it_was_written(run: Path, found: Calibration) 
     assert path == run / "calibration.json"
     assert read_calibration(run) == found
     suggested = json.loads(path.read_text())["suggestions"]
-    assert [entry["target"] for entry in suggested["cost"]] == [0.25, 0.5, 0.75]
-    assert suggested["cost"][1]["val"]["score"] == found.for_cost(0.5).val.score
+    assert [entry["target"] for entry in suggested["cost"]] == list(COSTS)
+    assert suggested["cost"][2]["val"]["score"] == found.for_cost(0.5).val.score
     assert suggested["same_score"]["test"]["cost"] == found.for_score().test.cost
+
+
+def test_a_threshold_alone_is_one_of_the_curve(found: Calibration) -> None:
+    chosen = found.by_threshold(0.6)
+    best = max(p.score for p in (*found.val.points, found.val.own) if p.cost <= 0.6)
+    assert chosen.val.max_layers is None
+    assert chosen.val.score == best
+    assert chosen.test.threshold == chosen.val.threshold
+    third = found.suggestions()["third_less_by_threshold"]
+    assert third["val"]["cost"] <= found.val.own.cost * 2 / 3
 
 
 def test_suggestions_are_for_the_costs_asked_for(found: Calibration) -> None:

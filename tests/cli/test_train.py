@@ -58,7 +58,12 @@ def test_calibrated_rules_are_found_by_eval_and_predict(tmp_path: Path) -> None:
     run("train", "--input", "board.npz", "--epochs", "3", *settings, "--out", "run")
     uncalibrated = json.loads(run("eval", "run", "--target-cost", "0.5", "--json"))
     assert not (tmp_path / "run" / "calibration.json").exists()
-    found = json.loads(run("calibrate", "run", "--cost", "0.5", "--json"))
+    results = tmp_path / "rules.jsonl"
+    command = ("calibrate", "run", "--cost", "0.5", "--results", str(results), "--json")
+    found = json.loads(run(*command))
+    line = json.loads(results.read_text())
+    assert line["rules"] == found["suggestions"]
+    assert line["config"]["num_layers"] == 3
     chosen = found["suggestions"]["cost"][0]
     assert chosen["val"]["cost"] <= 0.5
     assert (tmp_path / "run" / "calibration.json").exists()

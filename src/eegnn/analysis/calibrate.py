@@ -26,7 +26,7 @@ from eegnn.train.metrics import ERRORS, better
 from eegnn.train.run import RunFolder
 
 #: Shares of the budget for which a rule is suggested.
-COSTS = (0.25, 0.5, 0.75)
+COSTS = (0.25, 0.35, 0.5, 0.75)
 PARTS = ("val", "test")
 #: From a part, a threshold and a limit to what they cost and score.
 Measure = Callable[[str, float | None, int | None], Point]
@@ -110,11 +110,27 @@ class Calibration:
         """:func:`for_score`, among ``best``."""
         return self._choose(lambda curve: for_score(curve, tolerance))
 
+    def by_threshold(self, target: float) -> Choice:
+        """:func:`for_cost`, among thresholds without a limit."""
+        test_of = dict(zip(self.val.points, self.test.points, strict=True))
+        test_of[self.val.own] = self.test.own
+        val = for_cost(self.val, target)
+        return Choice(val, test_of[val])
+
+    def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
+        """For JSON: the rules for these costs and this tolerance, beside the own one."""
+        third_less = self.by_threshold(self.val.own.cost * 2 / 3)
+        return {
+            "own": asdict(Choice(self.val.own, self.test.own)),
+            "full": asdict(Choice(self.val.full, self.test.full)),
+            "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
+            "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in costs],
+            "third_less_by_threshold": asdict(third_less),
+        }
+
     def as_dict(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """For JSON: the fields, and suggestions for these costs and this tolerance."""
-        same_score = {"tolerance": tolerance, **asdict(self.for_score(tolerance))}
-        at_cost = [{"target": cost, **asdict(self.for_cost(cost))} for cost in costs]
-        return {"suggestions": {"same_score": same_score, "cost": at_cost}, **asdict(self)}
+        """For JSON: the fields, and :meth:`suggestions`."""
+        return {"suggestions": self.suggestions(costs, tolerance), **asdict(self)}
 
     def _choose(self, choose: Callable[[Curve], Point]) -> Choice:
         test_of = {choice.val: choice.test for choice in self.best}

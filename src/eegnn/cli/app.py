@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -59,6 +60,11 @@ def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
             bar.update(task, completed=line["epoch"], description=text.format(**line))
 
         yield show
+
+
+def command_line() -> str:
+    """What was typed, to get a result again."""
+    return shlex.join(["eegnn", *sys.argv[1:]])
 
 
 def print_json(**fields: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from eegnn.cli.app import app, print_json, progress_bar
+from eegnn.cli.app import app, command_line, print_json, progress_bar
 from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName
 
 
@@ -151,7 +149,7 @@ def train(
 
         summary = start(config, folder, resume, data_dir, on_epoch)
     if results is not None:
-        append_result(results, RunFolder(folder), shlex.join(["eegnn", *sys.argv[1:]]))
+        append_result(results, RunFolder(folder), command_line())
     draw_curves(folder, folder / "curves.png")
     console.print(run_report(summary, folder))
     if as_json:

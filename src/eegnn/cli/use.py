@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from eegnn.cli.app import app, print_json
+from eegnn.cli.app import app, command_line, print_json
 from eegnn.cli.options import AsJson, DataDir, ExitThreshold, MaxLayers, RunPath, TargetCost
 
 
@@ -91,12 +91,16 @@ def calibrate(
             max=1,
             metavar="SHARE",
             help="Share of the budget.",
-            show_default="a quarter, half, three quarters",
+            show_default="25, 35, 50 and 75 %",
         ),
     ] = None,
     tolerance: Annotated[
         float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
     ] = 0.0,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add run and rules to this .jsonl file."),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -107,6 +111,8 @@ def calibrate(
     """
     from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
     from eegnn.report.terminal import calibration_table
+    from eegnn.train.results import append_result
+    from eegnn.train.run import RunFolder
 
     costs = COSTS if cost is None else (cost,)
     found = calibrate_run(run, data_dir)
@@ -114,6 +120,9 @@ def calibrate(
     console = Console(stderr=as_json)
     console.print(calibration_table(found, costs, tolerance))
     console.print(f"→ {path}")
+    if results is not None:
+        rules = found.suggestions(costs, tolerance)
+        append_result(results, RunFolder(run), command_line(), rules=rules)
     if as_json:
         print_json(run=str(run), file=str(path), **found.as_dict(costs, tolerance))
 

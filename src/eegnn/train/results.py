@@ -11,19 +11,20 @@ from eegnn.train.config import Config
 from eegnn.train.run import RunFolder
 
 
-def append_result(path: Path, folder: RunFolder, command: str) -> None:
+def append_result(path: Path, folder: RunFolder, command: str, **more: Any) -> None:
     """Add a finished run to a file of results.
 
     Args:
         path: the file, ending in ``.jsonl``.
         folder: the run.
         command: what was typed.
+        **more: further fields of the line.
     """
     summary = folder.summary()
     if summary is None:
         raise ValueError(f"{folder.path} is not finished: there is no summary.json")
     about = json.loads((folder.path / "config.json").read_bytes())
-    line = json.dumps({"command": command, **summary, **about}) + "\n"
+    line = json.dumps({"command": command, **summary, **about, **more}) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     # One write to a file opened for appending: processes that share it do not mix their lines.
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)

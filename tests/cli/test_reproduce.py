@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eegnn.cli import app
+from eegnn.experiments import registry
+from eegnn.experiments.runner import train_command
+from eegnn.train.run import RunFolder
+from eegnn.train.start import configure
+from tests.experiments import tiny
+
+
+@pytest.fixture(autouse=True)
+def only_tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "EXPERIMENTS", {"tiny": "tests.experiments.tiny"})
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_an_experiment_ends_with_its_files(tmp_path: Path) -> None:
+    said = run("reproduce", "tiny", "--splits", "0", "--json")
+    found = json.loads(said.splitlines()[-1])
+    assert (found["name"], found["runs"], found["left"]) == ("tiny", 2, 0)
+    assert [(cell["row"], cell["n"]) for cell in found["cells"]] == [("GCN", 1), ("ADGN", 1)]
+    assert found["findings"] == [{"text": "something was run", "holds": True}]
+    names = {path.name for path in (tmp_path / "results").iterdir()}
+    assert names == {"tiny.jsonl", "tiny.md", "tiny.csv", "tiny.png"}
+    before = (tmp_path / "results" / "tiny.jsonl").read_bytes()
+    run("reproduce", "tiny", "--splits", "0")
+    assert (tmp_path / "results" / "tiny.jsonl").read_bytes() == before
+
+
+def test_all_runs_everything_and_the_list_knows_it(tmp_path: Path) -> None:
+    run("reproduce", "all", "--quick", "--out", "found")
+    assert (tmp_path / "found" / "tiny-quick.md").exists()
+    for quick, done in ((["--quick"], 2), ([], 0)):
+        listed = json.loads(run("reproduce", "--list", "--out", "found", "--json", *quick))
+        (row,) = listed["experiments"]
+        assert (row["name"], row["done"], row["missing"]) == ("tiny", done, [])
+    assert "A tiny study" in run("reproduce", "--list")
+
+
+def test_the_command_of_a_run_gives_that_run(tmp_path: Path) -> None:
+    settings = {"lr": 0.5, "loss": "l1", "patience": 3, "options": {"gamma": 0.3, "phi": "sum"}}
+    wanted = configure(tiny.DATASET, "adgn", None, {"epochs": 1, "seed": 2, **settings})
+    run(*shlex.split(train_command(wanted))[1:], "--out", "again")
+    assert RunFolder(tmp_path / "again").config() == wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "NAME"),
+        (["tiny", "--list"], "NAME"),
+        (["tiny", "--splits", "a"], "--splits"),
+        (["tiny", "--splits", "3-1"], "--splits"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_says_what(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_an_unknown_experiment_is_named() -> None:
+    done = CliRunner().invoke(app, ["reproduce", "tinny"])
+    assert isinstance(done.exception, ValueError)
+    assert "did you mean tiny" in str(done.exception)
