@@ -1,0 +1,86 @@
+"""The results of an experiment: found in any file of the folder, written to its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from eegnn.experiments.study import Line
+from eegnn.train.config import Config, make_config
+from eegnn.train.results import append_result, read_results
+from eegnn.train.run import RunFolder
+
+
+def key_of(config: Config) -> str:
+    """Return hexadecimal digits that only this configuration has."""
+    return hashlib.sha256(config.model_dump_json().encode()).hexdigest()
+
+
+class Book:
+    """What was run already, whoever ran it.
+
+    All ``.jsonl`` files of the folder are read once; after that only the experiment's own, and
+    only when it has grown.
+
+    Args:
+        folder: of results.
+        name: of the experiment; its runs go to ``NAME.jsonl``, those that could not be trained to
+            ``NAME.failures.jsonl``.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = folder / f"{name}.jsonl"
+        self.failures = folder / f"{name}.failures.jsonl"
+        self._lines: dict[str, Line] = {}
+        self._failed: set[str] = set()
+        self._sizes: dict[Path, int] = {}
+        for path in sorted(folder.glob("*.jsonl")):
+            if path not in (self.path, self.failures):
+                self._read(path)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what other processes have written."""
+        self._read(self.path)
+        self._read(self.failures)
+
+    def find(self, config: Config) -> Line | None:
+        """Return the result of a run with exactly this configuration."""
+        return self._lines.get(key_of(config))
+
+    def failed(self, config: Config) -> bool:
+        """Whether that run was tried and could not be trained."""
+        return key_of(config) in self._failed
+
+    def has(self, config: Config) -> bool:
+        """Whether there is nothing left to do for that run."""
+        return self.find(config) is not None or self.failed(config)
+
+    def add(self, folder: RunFolder, command: str) -> None:
+        """Write down a finished run."""
+        append_result(self.path, folder, command)
+        self.refresh()
+
+    def add_failure(self, config: Config, reason: str, command: str) -> None:
+        """Write down that a run cannot be trained, and why."""
+        line = {"command": command, "failed": reason, "config": config.model_dump()}
+        self.failures.parent.mkdir(parents=True, exist_ok=True)
+        with self.failures.open("ab", buffering=0) as file:
+            file.write((json.dumps(line) + "\n").encode())
+        self.refresh()
+
+    def _read(self, path: Path) -> None:
+        size = path.stat().st_size if path.exists() else 0
+        if self._sizes.get(path, 0) == size:
+            return
+        self._sizes[path] = size
+        for line in read_results(path):
+            try:
+                key = key_of(make_config(line["config"]))
+            except (KeyError, ValueError):
+                continue  # of a version with other settings: no run that can be asked for
+            if "failed" in line:
+                self._failed.add(key)
+            else:
+                self._lines.setdefault(key, line)

@@ -1,0 +1,130 @@
+"""Figures of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eegnn.experiments.study import Measured
+
+
+def draw_lines(table: Sequence[Measured], path: Path, x_label: str, *, log_x: bool = False) -> None:
+    """Draw a panel for each group, a line for each row; the columns are numbers along the x-axis.
+
+    The band around a line is one standard deviation.
+
+    Args:
+        table: of an experiment, with one quantity.
+        path: where to write; the ending chooses the format.
+        x_label: what the columns are.
+        log_x: whether they are spaced by their logarithm.
+    """
+    groups = list(dict.fromkeys(m.cell.group for m in table))
+    with _panels(len(groups), path) as axes:
+        for axis, group in zip(axes, groups, strict=True):
+            for row in dict.fromkeys(m.cell.row for m in table):
+                line = [m for m in table if (m.cell.group, m.cell.row) == (group, row)]
+                _draw_line(axis, row, line)
+            if log_x:
+                axis.set_xscale("log", base=2)
+            ticks = [m.cell.column for m in table if m.cell.group == group]
+            axis.set_xticks([float(tick) for tick in ticks], ticks, minor=False)
+            axis.minorticks_off()
+            axis.set(title=group, xlabel=x_label)
+        axes[0].set_ylabel(table[0].cell.quantity.name)
+        axes[-1].legend()
+
+
+def _draw_line(axis: Any, row: str, line: Sequence[Measured]) -> None:
+    points = [(float(m.cell.column), m.mean, m.sd or 0.0) for m in line if m.mean is not None]
+    if not points:
+        return
+    x, mean, sd = np.array(points).T
+    axis.plot(x, mean, marker="o", label=row)
+    axis.fill_between(x, mean - sd, mean + sd, alpha=0.15)
+
+
+def draw_exits(table: Sequence[Measured], path: Path) -> None:
+    """Draw a panel for each group with a box for each row: who left when, in all runs together.
+
+    A box reaches from the first to the third quartile, with the median as a line and the mean as a
+    triangle; whiskers reach to the 5th and 95th percentile.
+
+    Args:
+        table: of an experiment whose lines have exits; each row once in a group.
+        path: where to write; the ending chooses the format.
+    """
+    table = [m for m in table if m.lines]
+    groups = list(dict.fromkeys(m.cell.group for m in table))
+    with _panels(max(len(groups), 1), path) as axes:
+        for axis, group in zip(axes, groups, strict=False):
+            boxes = [exit_box(m) for m in table if m.cell.group == group]
+            axis.bxp(boxes, showfliers=False, showmeans=True)
+            axis.set(title=group, ylim=(0, None))
+        axes[0].set_ylabel("exit layer")
+
+
+def exit_box(measured: Measured) -> dict[str, Any]:
+    """Return what matplotlib's ``bxp`` needs, from the histograms of the runs."""
+    count = np.sum([line["exits"]["histogram"] for line in measured.lines], axis=0)
+    layers = np.repeat(np.arange(len(count)), count)
+    low, q1, median, q3, high = np.quantile(layers, (0.05, 0.25, 0.5, 0.75, 0.95))
+    return {
+        "label": measured.cell.row,
+        "whislo": low,
+        "q1": q1,
+        "med": median,
+        "q3": q3,
+        "whishi": high,
+        "mean": layers.mean(),
+    }
+
+
+def draw_bars(table: Sequence[Measured], path: Path) -> None:
+    """Draw a panel for each group, a bar for each row and column, and the paper's value as a line.
+
+    Args:
+        table: of an experiment, with one quantity.
+        path: where to write; the ending chooses the format.
+    """
+    groups = list(dict.fromkeys(m.cell.group for m in table))
+    rows = list(dict.fromkeys(m.cell.row for m in table))
+    columns = list(dict.fromkeys(m.cell.column for m in table))
+    width = 0.8 / len(columns)
+    with _panels(len(groups), path) as axes:
+        for axis, group in zip(axes, groups, strict=True):
+            for number, column in enumerate(columns):
+                some = [m for m in table if (m.cell.group, m.cell.column) == (group, column)]
+                place = np.array([rows.index(m.cell.row) for m in some]) + (number - 0.5) * width
+                axis.bar(place, [m.mean or 0.0 for m in some], width, label=column)
+                told = [(p, m.cell.paper.mean) for p, m in zip(place, some, strict=True)
+                        if m.cell.paper is not None]  # fmt: skip
+                for x, y in told:
+                    axis.plot([x - width / 2, x + width / 2], [y, y], color="black")
+            axis.set_xticks(range(len(rows)), rows, rotation=40, ha="right")
+            axis.set(title=group)
+        axes[0].set_ylabel(f"{table[0].cell.quantity.name} (black: the paper)")
+        axes[0].legend()
+
+
+@contextmanager
+def _panels(count: int, path: Path) -> Iterator[list[Any]]:
+    """Yield axes side by side, and write the picture."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(
+        1, count, figsize=(4.4 * count, 3.8), layout="constrained", squeeze=False
+    )
+    try:
+        yield list(axes[0])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+    finally:
+        plt.close(figure)

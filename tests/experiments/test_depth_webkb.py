@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from eegnn.experiments.depth_webkb import DATASETS, DEPTHS, MODELS, cells, findings
+from eegnn.experiments.study import Measured, Plan
+
+
+def table(shift: dict[tuple[str, int], float]) -> list[Measured]:
+    """Every cell at 80 ± √2 %, but for the points by which some are moved."""
+    found = []
+    for cell in cells(Plan()):
+        moved = shift.get((cell.row, int(cell.column)), 0.0)
+        lines = tuple({"test": (80 + moved + noise) / 100} for noise in (-1, 1))
+        found.append(Measured(cell, lines))
+    return found
+
+
+def test_all_models_share_width_rate_and_regularisation() -> None:
+    configs = [config for cell in cells(Plan()) for config in cell.configs]
+    assert len(configs) == len(DATASETS) * len(MODELS) * len(DEPTHS) * 10
+    shared = {
+        config.model_dump_json(exclude={"dataset", "model", "split", "num_layers", "options"})
+        for config in configs
+    }
+    assert len(shared) == 1
+    assert {config.options["dropout"] for config in configs} == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("row", "shift", "holds"),
+    [
+        ("SAS-GNN", {4: 1.0}, True),  # s.d. √2
+        ("SAS-GNN", {4: 1.0, 8: -1.0}, False),
+        ("A-DGN", {64: -2.0}, False),
+        ("GRAFF", {64: -2.0}, True),
+        ("GRAFF", {8: -2.0}, False),
+        ("GCN", {64: -14.0}, False),
+        ("GCN", {64: -14.0, 2: 1.0}, True),
+    ],
+)
+def test_what_the_paper_says_is_checked(row: str, shift: dict[int, float], holds: bool) -> None:
+    found = findings(table({(row, depth): points for depth, points in shift.items()}))
+    assert len(found) == len(DATASETS) * len(MODELS)
+    assert {f.holds for f in found if f": {row} " in f.text} == {holds}
+
+
+def test_a_depth_that_is_missing_leaves_it_open() -> None:
+    whole = table({})
+    whole[-1] = Measured(whole[-1].cell)
+    assert [f.holds is None for f in findings(whole)] == [False] * 11 + [True]

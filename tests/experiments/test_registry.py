@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from eegnn.data.registry import DATASETS
+from eegnn.experiments import registry
+from eegnn.experiments.registry import EXPERIMENTS, by_cost, find, missing_data
+from eegnn.experiments.study import Measured, Plan
+from eegnn.io import MODELS
+from eegnn.train.models import NAMES
+
+PLANS = {"full": Plan(), "quick": Plan(quick=True)}
+every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
+every_plan = pytest.mark.parametrize("plan", PLANS)
+
+
+@every_experiment
+@every_plan
+def test_its_runs_can_be_trained(name: str, plan: str) -> None:
+    experiment = find(name)
+    assert experiment.name == name
+    for config in experiment.configs(PLANS[plan]):
+        family = config.dataset.partition("-")[0]
+        assert config.dataset in DATASETS or family in ("echo", "transfer")
+        assert config.options.keys() <= MODELS[NAMES[config.model]].defaults().keys()
+
+
+@every_experiment
+@every_plan
+def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, plan: str) -> None:
+    cells = find(name).cells(PLANS[plan])
+    places = [(cell.group, cell.row, cell.column) for cell in cells]
+    assert len(set(places)) == len(places) > 0
+    assert all(bool(cell.configs) == (cell.known is None) for cell in cells)
+
+
+@every_experiment
+def test_the_quick_version_is_cheaper_and_its_findings_need_runs(name: str) -> None:
+    experiment = find(name)
+    assert experiment.minutes[1] <= experiment.minutes[0]
+    cells = experiment.cells(PLANS["full"])
+    found = experiment.findings([Measured(cell) for cell in cells])
+    if all(cell.configs for cell in cells):
+        assert all(finding.holds is None for finding in found)
+
+
+def test_all_walks_from_the_cheapest() -> None:
+    minutes = [experiment.minutes[0] for experiment in by_cost()]
+    assert len(minutes) == len(EXPERIMENTS)
+    assert minutes == sorted(minutes)
+
+
+def test_an_unknown_name_is_answered_with_those_that_are_close() -> None:
+    with pytest.raises(ValueError, match="'depth-webbk': did you mean depth-webkb"):
+        find("depth-webbk")
+
+
+def test_data_that_needs_the_network_is_missed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.delenv("EEGNN_MIRROR", raising=False)
+    root = tmp_path_factory.mktemp("empty")
+    found = missing_data(find("depth-webkb"), Plan(), root)
+    assert found == ["texas", "wisconsin", "cornell"]
+    monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.experiments.tiny")
+    assert missing_data(find("tiny"), Plan(), root) == []

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from eegnn.experiments.study import MEAN_EXIT, PARAMETERS, Cell, Measured, Score
+from eegnn.report.study_figures import draw_bars, draw_exits, draw_lines, exit_box
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures, which are not closed so that one can look at them."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(plt, "close", figures.append)
+    return figures
+
+
+def known(group: str, row: str, column: str, value: float | None) -> Measured:
+    return Measured(Cell(group, row, column, PARAMETERS, known=value))
+
+
+def test_each_group_is_a_panel_and_each_row_a_line(drawn: list[Figure], tmp_path: Path) -> None:
+    table = [
+        known("left", "a", "2", 1.0), known("left", "a", "8", 3.0),
+        known("left", "b", "2", 5.0), known("left", "b", "8", None),
+        known("right", "a", "2", 7.0), known("right", "b", "2", None),
+    ]  # fmt: skip
+    draw_lines(table, tmp_path / "new" / "lines.png", "layers", log_x=True)
+    left, right = drawn[0].axes
+    assert [line.get_label() for line in left.lines] == ["a", "b"]
+    assert np.array_equal(left.lines[0].get_xydata(), [[2, 1], [8, 3]])
+    assert np.array_equal(left.lines[1].get_xydata(), [[2, 5]])
+    assert len(right.lines) == 1
+    assert (tmp_path / "new" / "lines.png").stat().st_size > 0
+
+
+def test_a_box_is_that_of_all_runs_together() -> None:
+    counts = np.array([[3, 0, 5, 1, 0], [1, 1, 0, 0, 9]])
+    lines = tuple({"exits": {"histogram": row.tolist()}} for row in counts)
+    box = exit_box(Measured(Cell("g", "EEGNN", "exit", MEAN_EXIT), lines))
+    layers = [layer for row in counts for layer, count in enumerate(row) for _ in range(count)]
+    assert box["label"] == "EEGNN"
+    assert box["med"] == np.median(layers)
+    assert box["mean"] == np.mean(layers)
+    ends = [box[name] for name in ("whislo", "q1", "q3", "whishi")]
+    assert ends == list(np.percentile(layers, [5, 25, 75, 95]))
+
+
+def test_rows_without_runs_have_no_box(drawn: list[Figure], tmp_path: Path) -> None:
+    line = {"exits": {"histogram": [1, 2, 3]}}
+    some = [
+        Measured(Cell("sssp", "EEGNN", "exit", MEAN_EXIT), (line,)),
+        Measured(Cell("sssp", "AP-GCN", "exit", MEAN_EXIT)),
+    ]
+    draw_exits(some, tmp_path / "exits.png")
+    (axis,) = drawn[0].axes
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["EEGNN"]
+    draw_exits(some[1:], tmp_path / "none.png")
+    assert (tmp_path / "none.png").exists()
+
+
+def test_a_bar_has_the_papers_value_across_it(drawn: list[Figure], tmp_path: Path) -> None:
+    cell = Cell("Questions", "GCN", "10 layers", PARAMETERS, paper=Score(20), known=21.0)
+    draw_bars([Measured(cell), known("Questions", "GCN", "20 layers", 30.0)], tmp_path / "bars.png")
+    axis: Any = drawn[0].axes[0]
+    assert [bar.get_height() for bar in axis.patches] == [21, 30]
+    (line,) = axis.lines
+    bar = axis.patches[0]
+    assert list(line.get_ydata()) == [20, 20]
+    assert list(line.get_xdata()) == pytest.approx([bar.get_x(), bar.get_x() + bar.get_width()])
