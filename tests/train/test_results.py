@@ -49,3 +49,14 @@ def test_lines_are_json(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     append_result(results, finished(tmp_path / "run", 0), "a 'quoted' command")
     assert json.loads(results.read_text())["command"] == "a 'quoted' command"
+
+
+def test_a_younger_setting_had_its_default(tmp_path: Path) -> None:
+    folder, path = finished(tmp_path / "run", 0), tmp_path / "results.jsonl"
+    append_result(path, folder, "")
+    line = json.loads(path.read_text())
+    del line["config"]["clip_norm"]
+    path.write_text(json.dumps(line) + "\n")
+    config = folder.config()
+    assert find_result(path, config) == line
+    assert find_result(path, config.model_copy(update={"clip_norm": 1.0})) is None

@@ -42,6 +42,9 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 def find_result(path: Path, config: Config) -> dict[str, Any] | None:
-    """Return the result of a run with exactly this configuration, if there is one."""
-    wanted = config.model_dump()
-    return next((line for line in read_results(path) if line["config"] == wanted), None)
+    """Return the result of a run with exactly this configuration, if there is one.
+
+    A setting that a line does not know, because it is younger, had its default.
+    """
+    wanted, defaults = config.model_dump(), Config(dataset="").model_dump()
+    return next((x for x in read_results(path) if defaults | x["config"] == wanted), None)
