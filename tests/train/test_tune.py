@@ -87,5 +87,5 @@ def test_every_space_gives_settings_that_exist(family: str) -> None:
 
 
 def test_a_model_without_a_space_is_named() -> None:
-    with pytest.raises(ValueError, match="no search space for 'gat'"):
-        find_space("texas", "gat")
+    with pytest.raises(ValueError, match="no search space for 'drew'"):
+        find_space("texas", "drew")

@@ -105,11 +105,13 @@ def _reproduce(
 
     configs = experiment.configs(plan)
     book = Book(out, file_name(experiment, plan))
+    left: list[Config] = []
     try:
-        with _bar(experiment.name, configs, book) as watch:
-            left = do_runs(
-                configs, book, runs / experiment.name, data_dir, watch, experiment.keep_runs
-            )
+        if configs:
+            with _bar(experiment.name, configs, book) as watch:
+                left = do_runs(
+                    configs, book, runs / experiment.name, data_dir, watch, experiment.keep_runs
+                )
     except KeyboardInterrupt:
         print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
         raise typer.Exit(130) from None

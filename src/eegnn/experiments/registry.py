@@ -12,6 +12,9 @@ from eegnn.experiments.study import Experiment, Plan
 #: Names on the command line, and the modules that hold the experiments.
 EXPERIMENTS = {
     "depth-webkb": "eegnn.experiments.depth_webkb",
+    "graph-transfer": "eegnn.experiments.graph_transfer",
+    "exits-echo": "eegnn.experiments.exits_echo",
+    "parameters": "eegnn.experiments.parameters",
 }
 
 

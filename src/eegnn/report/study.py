@@ -77,7 +77,7 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
             "**This is the quick version**: fewer or shorter runs than in full, to see that all "
             "works. Its numbers are honest, but do not compare them with the paper's."
         )
-    parts.append(f"Written by `eegnn reproduce {experiment.name}{quick}` from `{name}.jsonl`.")
+    parts.append(f"Written by `eegnn reproduce {experiment.name}{quick}`.")
     parts.append(f"![{experiment.title}]({name}.png)")
     for group in dict.fromkeys(m.cell.group for m in table):
         parts += _ours([m for m in table if m.cell.group == group], group)
@@ -99,7 +99,7 @@ def _ours(table: Sequence[Measured], group: str) -> list[str]:
     for row in dict.fromkeys(m.cell.row for m in table):
         cells = [number(at[row, c]) if (row, c) in at else "" for c in columns]
         lines.append(_line([row, *cells]))
-    return [f"## {group}", f"{said}.", "\n".join(lines)]
+    return [f"## {group}", f"{said[0].upper()}{said[1:]}.", "\n".join(lines)]
 
 
 def _beside(table: Sequence[Measured]) -> str:

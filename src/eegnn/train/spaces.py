@@ -66,6 +66,27 @@ def _echo_eegnn(trial: Trial) -> dict[str, Any]:
     return settings
 
 
+def _echo_apgcn(trial: Trial) -> dict[str, Any]:
+    settings = _echo(trial)
+    settings["num_layers"] = 40
+    settings["options"]["decoder_layers"] = 4  # L_enc = 5, with the encoder
+    # The paper's μ weighs steps, from 1e-4 to 1e-2; here the share of the budget of 40 is weighed.
+    settings["cost_weight"] = trial.suggest_float("cost_weight", 40e-4, 40e-2, log=True)
+    return settings
+
+
+def _usual_cognn(trial: Trial) -> dict[str, Any]:
+    settings = _depth(_usual, 5, 12)(trial)
+    settings["options"] |= {
+        "action_layers": trial.suggest_int("action_layers", 1, 3),
+        "action_channels": trial.suggest_categorical("action_channels", [4, 8, 16, 32]),
+        "tau0": trial.suggest_categorical("tau0", [0.1, 0.5]),
+        "skip": trial.suggest_categorical("skip", [False, True]),
+        "layer_norm": trial.suggest_categorical("layer_norm", [False, True]),
+    }
+    return settings
+
+
 def _depth(base: Space, low: int, high: int) -> Space:
     def space(trial: Trial) -> dict[str, Any]:
         return {**base(trial), "num_layers": trial.suggest_int("num_layers", low, high)}
@@ -73,10 +94,39 @@ def _depth(base: Space, low: int, high: int) -> Space:
     return space
 
 
-#: By family of data sets and model.
+def _classic(trial: Trial) -> dict[str, Any]:
+    """What the reassessment of classic GNNs varies beside width, depth and dropout."""
+    settings = _depth(_usual, 2, 15)(trial)
+    settings["options"] |= {
+        "residual": trial.suggest_categorical("residual", [False, True]),
+        "conv_norm": trial.suggest_categorical("conv_norm", [None, "layer", "batch"]),
+    }
+    settings["options"]["conv_dropout"] = settings["options"].pop("dropout")
+    return settings
+
+
+_CLASSIC = ("sage", "gat", "gin", "gine", "gatedgcn", "gt")
+_DEEP = ("adgn", "swan", "graphcon")
+
+#: By family of data sets and model. GRAFF is searched as SAS-GNN is.
 SPACES: dict[str, dict[str, Space]] = {
-    "echo": {"sasgnn": _echo_sasgnn, "eegnn": _echo_eegnn, "gcn": _depth(_echo, 1, 40)},
-    "usual": {"sasgnn": _usual_sasgnn, "eegnn": _usual_eegnn, "gcn": _depth(_usual, 2, 10)},
+    "echo": {
+        "sasgnn": _echo_sasgnn,
+        "eegnn": _echo_eegnn,
+        "graff": _echo_sasgnn,
+        "apgcn": _echo_apgcn,
+        **dict.fromkeys(("gcn", "gcnii", "gin", *_DEEP), _depth(_echo, 1, 40)),
+    },
+    "usual": {
+        "sasgnn": _usual_sasgnn,
+        "eegnn": _usual_eegnn,
+        "gcn": _depth(_usual, 2, 10),
+        "graff": _usual_sasgnn,
+        "adgn": _usual_sasgnn,
+        "swan": _usual_sasgnn,
+        "cognn": _usual_cognn,
+        **dict.fromkeys(_CLASSIC, _classic),
+    },
 }
 
 
