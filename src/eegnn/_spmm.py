@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 # A registered operator, so that torch.compile keeps it as one opaque node instead of breaking the
 # graph at the sparse tensor. Without the compiler an autograd.Function does the same: the way of an
@@ -17,10 +18,21 @@ _LIBRARY.define(
 )
 
 
+#: From this many columns on, the kernel of embedding_bag is the faster one.
+BAG_WIDTH = 16
+
+
 def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
     shape = (rowptr.numel() - 1, x.size(0))
     if value.numel() == 0 or x.size(1) == 0:  # MKL refuses empty operands
         return x.new_zeros(shape[0], x.size(1))
+    if x.dtype == torch.float32 and x.device.type == "cpu" and x.size(1) >= BAG_WIDTH:
+        # A sparse product is a bag of weighted rows, and PyTorch's kernel for bags fetches rows
+        # ahead: with 32 columns it took 0.3 of the time of MKL's sparse product on the graph of
+        # Tolokers and 0.5 on that of Minesweeper; with fewer than 16 columns MKL's is as fast.
+        return embedding_bag(
+            col, x, rowptr, mode="sum", per_sample_weights=value, include_last_offset=True
+        )
     matrix = torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False)
     if not torch.is_autocast_enabled(x.device.type):
         return matrix @ x
@@ -66,6 +78,8 @@ def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tens
     inputs = (rowptr, col, value, transposed, x.contiguous())
     if torch.compiler.is_compiling():
         return torch.ops.eegnn.spmm(*inputs)
+    if not (torch.is_grad_enabled() and x.requires_grad):
+        return _kernel(*inputs)
     return _Spmm.apply(*inputs)
 
 
