@@ -17,6 +17,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.inference import NodeWalk, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
@@ -178,6 +179,8 @@ class EarlyExit(nn.Module):
         answer = StateAnswer(readout or _states)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task)
+        if self._may_skip(log_stay_limit, noisy):
+            return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def trace(
@@ -213,8 +216,8 @@ class EarlyExit(nn.Module):
     ) -> tuple[Tensor, Exits]:
         """Training without sampling: the exact mixture over all exits.
 
-        Who would have left matters to nobody but frozen nodes, so the states are decoded, and the
-        books kept, for all layers at once: less to do on small graphs.
+        Who would have left matters to nobody but frozen nodes, so the books are kept for all layers
+        at once: less to do on small graphs.
         """
         freezing = self.level == "node" and self.after_exit == "freeze"
         log_stay = h.new_zeros(self._num_units(h, adj))
@@ -230,7 +233,7 @@ class EarlyExit(nn.Module):
             taus.append(tau)
             h = self._advance(h, adj, steps, layer, tau)
         units.append(self._units(h, adj))
-        outputs = readout(torch.stack(units))
+        outputs = _decoded(readout, units)
         score, tau = (_stack(rows, log_stay) for rows in (scores, taus))
         exits = mixed_exits(score, tau.detach(), self.num_layers)
         log_weight = exit_log_probabilities(score)
@@ -271,6 +274,38 @@ class EarlyExit(nn.Module):
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
+
+    def _may_skip(self, log_stay_limit: float | None, noisy: bool) -> bool:
+        """Whether to leave out what nobody needs; where nobody can leave, everything is needed."""
+        return (
+            self.level == "node"
+            and log_stay_limit != -math.inf
+            and not (self.training or noisy or torch.is_grad_enabled())
+            and not torch.is_autocast_enabled("cpu")
+        )
+
+    def _skip(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        steps: Sequence[Step],
+        answer: StateAnswer,
+        limit: int,
+        log_stay_limit: float | None,
+    ) -> tuple[Tensor, Exits]:
+        """What :meth:`_walk` returns, for less."""
+        reach = [hops(head) for head in (self.confidence, self.temperature)]
+        rules = Rules(
+            limit,
+            log_stay_limit,
+            sampled=self.objective == "sampled",
+            freeze=self.after_exit == "freeze",
+            local=self.step_size != "mean"
+            and all(hop is not None and hop <= 1 for hop in reach)
+            and all(isinstance(step, SASStep) for step in steps),
+        )
+        look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
+        return NodeWalk(h, adj, steps, look, self._step_sizes, answer, rules).run(self.num_layers)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
         units = self._units(h, adj)
@@ -366,6 +401,13 @@ class EarlyExit(nn.Module):
 
 def _states(units: Tensor) -> Tensor:
     return units
+
+
+def _decoded(readout: Readout, units: list[Tensor]) -> Tensor:
+    """Decode ``[U, m']`` of every layer: small ones together, large ones while in the cache."""
+    if units[0].numel() <= 2**16:
+        return readout(torch.stack(units))
+    return torch.stack([readout(states) for states in units])
 
 
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
