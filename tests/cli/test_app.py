@@ -35,6 +35,8 @@ HELPS: list[list[str]] = [
     ["eval"],
     ["predict"],
     ["calibrate"],
+    ["report"],
+    ["reproduce"],
     ["datasets"],
     ["bench"],
     ["bench", "training"],

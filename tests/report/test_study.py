@@ -27,7 +27,7 @@ def test_our_numbers_stand_beside_the_papers() -> None:
 def test_a_quick_version_says_so() -> None:
     text = study_markdown(tiny.EXPERIMENT, Plan(quick=True), table(quick=True))
     assert text.startswith("# A tiny study (quick version)\n")
-    assert "**This is the quick version**" in text
+    assert "**This is the quick version**: one epoch." in text
     assert "eegnn reproduce tiny --quick" in text
 
 

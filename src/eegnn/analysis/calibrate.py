@@ -89,7 +89,7 @@ class Calibration:
     Attributes:
         metric: of the scores.
         num_layers: the budget.
-        weights: checksum of the weights, to tell whether the run has gone on since.
+        weights: checksum of the model's files, to tell whether the run has gone on since.
         val, test: curves over the same thresholds, without a limit.
         best: the pairs that score better on validation units than all that cost less there, by
             ascending cost.
@@ -239,4 +239,6 @@ def _improving(metric: str, points: Iterable[Point]) -> list[Point]:
 
 
 def _checksum(run: Path) -> str:
-    return hashlib.sha256(RunFolder(run).model_path.read_bytes()).hexdigest()
+    weights = RunFolder(run).model_path
+    described = weights.with_suffix(".json")
+    return hashlib.sha256(weights.read_bytes() + described.read_bytes()).hexdigest()

@@ -101,7 +101,7 @@ def _reproduce(
 ) -> dict[str, Any]:
     from eegnn.experiments.book import Book
     from eegnn.experiments.runner import do_runs, measure
-    from eegnn.report.study import file_name, study_rows, write_study
+    from eegnn.report.study import MARKS, file_name, study_rows, write_study
 
     configs = experiment.configs(plan)
     book = Book(out, file_name(experiment, plan))
@@ -122,8 +122,7 @@ def _reproduce(
     if left:
         console.print(f"{len(left)} of {len(configs)} runs are with other processes")
     for text, holds in findings:
-        mark = {True: "holds", False: "does not hold", None: "not run"}[holds]
-        console.print(f"{mark:14} {text}", highlight=False)
+        console.print(f"{MARKS[holds]}: {text}", highlight=False)
     return {
         "name": experiment.name,
         "quick": plan.quick,

@@ -15,6 +15,7 @@ FIELDS = (
     "group", "row", "column", "quantity", "mean", "sd", "n", "failed",
     "paper", "paper_sd", "difference", "verdict",
 )  # fmt: skip
+MARKS = {True: "holds", False: "does not hold", None: "open, for want of runs"}
 
 
 def file_name(experiment: Experiment, plan: Plan) -> str:
@@ -74,8 +75,8 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
     ]
     if plan.quick:
         parts.append(
-            "**This is the quick version**: fewer or shorter runs than in full, to see that all "
-            "works. Its numbers are honest, but do not compare them with the paper's."
+            f"**This is the quick version**: {experiment.quick}. It shows that all works; do not "
+            "compare its numbers with the paper's."
         )
     parts.append(f"Written by `eegnn reproduce {experiment.name}{quick}`.")
     parts.append(f"![{experiment.title}]({name}.png)")
@@ -90,9 +91,9 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
 
 def _ours(table: Sequence[Measured], group: str) -> list[str]:
     quantities = dict.fromkeys(m.cell.quantity.name for m in table)
-    runs = sorted({len(m.values) for m in table if m.cell.configs and m.values})
-    counts = " or ".join(map(str, runs))
-    said = "; ".join(quantities) + (f": mean ± s.d. of {counts} runs" if runs else "")
+    runs = sorted({len(m.lines) for m in table if m.lines})
+    counts = " or ".join(map(str, runs)) + (" run" if runs == [1] else " runs")
+    said = "; ".join(quantities) + (f": mean ± s.d. of {counts}" if runs else "")
     columns = list(dict.fromkeys(m.cell.column for m in table))
     at = {(m.cell.row, m.cell.column): m for m in table}
     lines = [_line(["", *columns]), _line(["---"] * (len(columns) + 1))]
@@ -129,8 +130,8 @@ def number(measured: Measured) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    mark = {True: "holds", False: "**does not hold**", None: "not run"}[finding.holds]
-    return f"- {mark}: {finding.text}."
+    mark = MARKS[finding.holds]
+    return f"- {mark if finding.holds is not False else f'**{mark}**'}: {finding.text}."
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def draw_lines(table: Sequence[Measured], path: Path, x_label: str, *, log_x: bo
                 _draw_line(axis, row, line)
             if log_x:
                 axis.set_xscale("log", base=2)
-            ticks = [m.cell.column for m in table if m.cell.group == group]
+            ticks = list(dict.fromkeys(m.cell.column for m in table if m.cell.group == group))
             axis.set_xticks([float(tick) for tick in ticks], ticks, minor=False)
             axis.minorticks_off()
             axis.set(title=group, xlabel=x_label)

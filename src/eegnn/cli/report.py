@@ -1,0 +1,33 @@
+"""`eegnn report`: runs as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from eegnn.cli.app import app
+from eegnn.cli.options import DataDir
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    data_dir: DataDir = None,
+) -> None:
+    """Write a page to look into runs: how they learned, who left when, and what it is worth.
+
+    One file that opens in any browser, without a server or a network. Its explorer draws the
+    graph, plays it layer by layer, and shows the trajectory of any node.
+    """
+    from eegnn.report.page import write_report
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        size = write_report(runs, out, data_dir, lambda run: status.update(f"looking into {run}"))
+    console.print(f"→ {out} ({size / 1e6:.1f} MB)")

@@ -1,0 +1,67 @@
+"""The report: runs as one page that opens from disk, with no server and no network."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from eegnn.io import write_atomically
+from eegnn.report.page_pack import script_json
+from eegnn.report.page_run import run_content
+
+#: Of the folder ``assets``, in the order in which the page runs them.
+SCRIPTS = ("charts.js", "explorer.js", "page.js")
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    data_dir: Path | None = None,
+    on_run: Callable[[Path], None] = lambda run: None,
+) -> int:
+    """Write the report of some runs.
+
+    Args:
+        runs: the folders of the runs; nothing in them is changed.
+        out: the page.
+        data_dir: the data folder; ``None`` for the default.
+        on_run: called before each run.
+
+    Returns:
+        The size in bytes.
+    """
+    if not runs:
+        raise ValueError("runs must name at least one folder, got none")
+    contents = []
+    for run in runs:
+        on_run(run)
+        contents.append(run_content(run, data_dir))
+    page = page_of(contents).encode()
+    write_atomically(out, page)
+    return len(page)
+
+
+def page_of(contents: Sequence[dict[str, Any]]) -> str:
+    """Put the page together.
+
+    Args:
+        contents: of :func:`~eegnn.report.page_run.run_content`, one for each run.
+    """
+    names = ", ".join(dict.fromkeys(f"{run['model']} on {run['dataset']}" for run in contents))
+    parts = {
+        "title": html.escape(f"EEGNN report: {names}"),
+        "style": _asset("page.css"),
+        "data": script_json({"version": version("eegnn"), "runs": list(contents)}),
+        "script": "\n".join(_asset(name) for name in SCRIPTS),
+    }
+    # In one pass, so that what is put in is never looked at again.
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return files("eegnn.report").joinpath("assets", name).read_text(encoding="utf-8")
