@@ -48,6 +48,7 @@ EXPERIMENT = Experiment(
     title="A tiny study",
     shows="Nothing.",
     settings="Two epochs.",
+    quick="one epoch",
     minutes=(0.1, 0.05),
     cells=cells,
     findings=findings,

@@ -160,6 +160,7 @@ class Experiment:
         title: a heading.
         shows: what of the paper it repeats.
         settings: sentences on how, for those who compare.
+        quick: how the quick version differs, in a few words.
         minutes: of one core, in full and quick.
         cells: the table.
         findings: what the paper says about it, checked against the table.
@@ -171,6 +172,7 @@ class Experiment:
     title: str
     shows: str
     settings: str
+    quick: str
     minutes: tuple[float, float]
     cells: Callable[[Plan], Sequence[Cell]]
     draw: Callable[[Sequence[Measured], Path], None]
