@@ -17,7 +17,6 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
-from eegnn.nn.inference import NodeWalk, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
@@ -179,8 +178,6 @@ class EarlyExit(nn.Module):
         answer = StateAnswer(readout or _states)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task)
-        if self._may_skip(log_stay_limit, noisy):
-            return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def trace(
@@ -274,38 +271,6 @@ class EarlyExit(nn.Module):
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
-
-    def _may_skip(self, log_stay_limit: float | None, noisy: bool) -> bool:
-        """Whether to leave out what nobody needs; where nobody can leave, everything is needed."""
-        return (
-            self.level == "node"
-            and log_stay_limit != -math.inf
-            and not (self.training or noisy or torch.is_grad_enabled())
-            and not torch.is_autocast_enabled("cpu")
-        )
-
-    def _skip(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        steps: Sequence[Step],
-        answer: StateAnswer,
-        limit: int,
-        log_stay_limit: float | None,
-    ) -> tuple[Tensor, Exits]:
-        """What :meth:`_walk` returns, for less."""
-        reach = [hops(head) for head in (self.confidence, self.temperature)]
-        rules = Rules(
-            limit,
-            log_stay_limit,
-            sampled=self.objective == "sampled",
-            freeze=self.after_exit == "freeze",
-            local=self.step_size != "mean"
-            and all(hop is not None and hop <= 1 for hop in reach)
-            and all(isinstance(step, SASStep) for step in steps),
-        )
-        look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
-        return NodeWalk(h, adj, steps, look, self._step_sizes, answer, rules).run(self.num_layers)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
         units = self._units(h, adj)
