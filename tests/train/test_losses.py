@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -67,3 +69,28 @@ def test_the_average_over_exits_weighs_the_loss_of_each(name: str, expected: flo
     units = Units(None, None, ADJ, torch.zeros(2, 1), index=torch.tensor([0]))
     found = choose_loss(name, "regression", average=True)(outputs.mean(dim=0), exits, units)
     assert found.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss_of"), [("mse", lambda d: d**2), ("log10_mse", lambda d: math.log10(d**2))]
+)
+@pytest.mark.parametrize("average", [True, False])
+def test_the_last_exit_counts_once_more(name: str, loss_of: Any, average: bool) -> None:
+    outputs = torch.tensor([[[2.0]], [[0.5]]])  # two exits of one unit whose label is 0
+    out = 0.25 * outputs[0] + 0.75 * outputs[1]
+    exits = replace(
+        Exits.all_at(1, 1, outputs[0]),
+        outputs=outputs,
+        log_weight=torch.tensor([[0.25], [0.75]]).log(),
+    )
+    units = Units(None, None, ADJ, torch.zeros(1, 1))
+    alone = choose_loss(name, "regression", average)(out, exits, units).item()
+    found = choose_loss(name, "regression", average, full_depth=0.5)(out, exits, units).item()
+    assert found == pytest.approx(alone + 0.5 * loss_of(0.5))
+
+
+def test_a_model_of_fixed_depth_has_one_exit_only() -> None:
+    units = Units(None, None, ADJ, torch.zeros_like(OUT))
+    exits = Exits.all_at(3, 3, OUT)
+    losses = [choose_loss("mse", "regression", full_depth=w)(OUT, exits, units) for w in (0, 2)]
+    assert losses[0] == losses[1]

@@ -40,6 +40,9 @@ class Config(BaseModel):
     )
     loss: Literal["auto", "mse", "l1", "log10_mse"] = "auto"
     cost_weight: float = Field(default=0.0, ge=0, description="weight of exits.cost in the loss")
+    full_depth_weight: float = Field(
+        default=0.0, ge=0, description="weight of the loss of the last exit, beside that of all"
+    )
     standardize: bool = Field(default=False, description="features to mean 0 and variance 1")
     encoding: Literal["none", "rwse", "lappe"] = "none"
     encoding_dim: int = Field(default=16, ge=1)

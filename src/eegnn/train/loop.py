@@ -65,7 +65,9 @@ class Trainer:
         self.model: GraphModel = build_model(config, problem)
         self.batches = Batches(problem, config.batch_size, self.model.edge_dim is not None)
         self.problem = problem
-        self.loss = choose_loss(config.loss, problem.task, self.model.averages_loss)
+        self.loss = choose_loss(
+            config.loss, problem.task, self.model.averages_loss, config.full_depth_weight
+        )
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
         self.order = torch.Generator().manual_seed(config.seed)
