@@ -34,6 +34,35 @@ def test_a_selection_is_a_block_of_the_normalised_matrix(
     )
 
 
+@quick
+@given(graphs(), st.sampled_from(NORMS), st.booleans(), st.data())
+def test_around_some_nodes_propagation_is_right_at_these(
+    graph: tuple[int, Pairs], norm: Norm, warm: bool, data: st.DataObject
+) -> None:
+    n, pairs = graph
+    rows = data.draw(st.permutations(range(n)))[: data.draw(st.integers(0, n))]
+    adj = Adjacency.from_edge_index(both_ways(pairs), n)
+    x = torch.from_numpy(features(n))
+    whole = adj.propagate(x, norm) if warm else None  # then its values are at hand
+    part, order = adj.around(torch.tensor(rows, dtype=torch.int64))
+    neighbours = {v for u, v in both_ways(pairs).T.tolist() if u in rows} - set(rows)
+    assert part.inner == len(rows)
+    assert order.tolist() == [*rows, *sorted(neighbours)]
+    assert part.nodes is not None
+    assert torch.equal(part.nodes, order)
+    assert torch.equal(part.degree, adj.degree[order])
+    out = part.propagate(x[order], norm)
+    whole = adj.propagate(x, norm) if whole is None else whole
+    torch.testing.assert_close(out[: part.inner], whole[order][: part.inner])
+    assert not out[part.inner :].any()
+    again, inner_order = part.around(torch.arange(part.inner).flip(0))
+    assert again.nodes is not None
+    assert torch.equal(again.nodes, order[inner_order])
+    torch.testing.assert_close(
+        again.propagate(x[again.nodes], norm)[: part.inner], out[: part.inner].flip(0)
+    )
+
+
 def test_nested_selections_name_nodes_of_the_first_graph() -> None:
     adj = Adjacency.from_edge_index(both_ways([(0, 1), (1, 3), (3, 4)]), 6)
     assert adj.nodes is None

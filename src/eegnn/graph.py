@@ -37,6 +37,7 @@ class Adjacency:
         num_graphs: number of graphs.
         nodes: ``int64 [n]``, for a selection the indices of its nodes in the graph that
             :meth:`from_edge_index` saw; ``None`` if nothing was left out.
+        inner: the first so many nodes have entries; all of them, unless :meth:`around` made it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Adjacency:
         self.batch = batch
         self.num_graphs = num_graphs
         self.nodes = nodes
+        self.inner = rowptr.numel() - 1
         self._source = source
         self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
         self._row: Tensor | None = None
@@ -149,24 +151,18 @@ class Adjacency:
             self._edge_index = torch.stack([self.col.long(), self.row])
         return self._edge_index
 
-    def propagate(self, x: Tensor, norm: Norm = "sym", rows: Tensor | None = None) -> Tensor:
+    def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
 
         Args:
             x: ``[n, d]``.
             norm: ``"sym"`` for :math:`\mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}`, ``"mean"``
                 for :math:`\mathbf{D}^{-1}\mathbf{A}`, ``"sum"`` for :math:`\mathbf{A}`.
-            rows: compute these rows only (``int64 [r]``, inference only); the result is
-                ``[r, d]``.
         """
         if x.dtype in (torch.float16, torch.bfloat16):  # the CPU kernels need float32
-            return self.propagate(x.float(), norm, rows).to(x.dtype)
+            return self.propagate(x.float(), norm).to(x.dtype)
         value, transposed = self._norm_values(norm, x.dtype)
-        if rows is None:
-            return spmm(self.rowptr, self.col, value, transposed, x)
-        rowptr, position = _select_rows(self.rowptr, rows)
-        part = value[position]
-        return spmm(rowptr, self.col[position], part, part, x)
+        return spmm(self.rowptr, self.col, value, transposed, x)
 
     def incidence_sum(self, edge_attr: Tensor) -> Tensor:
         r"""Return :math:`\mathbf{B}\mathbf{E}`, the sum of edge features over incident edges.
@@ -211,6 +207,42 @@ class Adjacency:
             num_graphs=self.num_graphs,
             nodes=index if self.nodes is None else self.nodes[index],
         )
+
+    def around(self, rows: Tensor) -> tuple[Adjacency, Tensor]:
+        """Some nodes with all their neighbours, for computing at the former alone.
+
+        The nodes of ``rows`` come first and have their entries; their neighbours follow, to be
+        read, and have none: what is propagated is right at the first ``inner`` nodes and 0 at the
+        others. Not symmetric any more, so without gradients. Degrees as in :meth:`select`.
+
+        Args:
+            rows: ``int64 [r]``, different nodes that have their entries.
+
+        Returns:
+            The selection, and its nodes as indices of this one.
+        """
+        rowptr, position = _select_rows(self.rowptr, rows)
+        col = self.col[position].long()
+        outside = torch.zeros(self.num_nodes, dtype=torch.bool, device=col.device)
+        outside[col] = True
+        outside[rows] = False
+        order = torch.cat([rows, outside.nonzero().view(-1)])
+        number = torch.empty(self.num_nodes, dtype=self.col.dtype, device=col.device)
+        number[order] = torch.arange(order.numel(), dtype=number.dtype, device=col.device)
+        ends = rowptr[-1:].expand(order.numel() - rows.numel())
+        part = Adjacency(
+            rowptr=torch.cat([rowptr, ends]),
+            col=number[col],
+            degree=self.degree[order],
+            batch=None if self.batch is None else self.batch[order],
+            num_graphs=self.num_graphs,
+            nodes=order if self.nodes is None else self.nodes[order],
+        )
+        part.inner = rows.numel()
+        for key, values in self._values.items():
+            value = values[0][position]
+            part._values[key] = value, value
+        return part, order
 
     def select_graphs(self, graphs: Tensor) -> Adjacency:
         """Keep some graphs of a batch and number them anew.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
@@ -86,23 +84,6 @@ def test_computing_active_rows_only_changes_nothing(
     assert torch.equal(few_exits.layer, full_exits.layer)
     torch.testing.assert_close(few_exits.tau, full_exits.tau, rtol=0, atol=1e-12)
     torch.testing.assert_close(few_exits.time, full_exits.time, rtol=0, atol=1e-12)
-
-
-def test_frozen_evaluation_asks_for_active_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, model = connected_or_not(0), make(0, after_exit="freeze", **SAMPLED)
-    asked: list[int] = []
-    propagate = Adjacency.propagate
-
-    def counted(self: Adjacency, x: Tensor, norm: Any = "sym", rows: Any = None) -> Tensor:
-        if norm == "sym":
-            asked.append(-1 if rows is None else rows.numel())
-        return propagate(self, x, norm, rows)
-
-    monkeypatch.setattr(Adjacency, "propagate", counted)
-    _, exits = model.predict(features(0, graph.num_nodes), graph.edge_index())
-    active = [int((exits.layer > layer).sum()) for layer in range(len(exits.tau))]
-    assert asked == active
-    assert min(active) < graph.num_nodes
 
 
 @pytest.mark.parametrize("after_exit", ["evolve", "freeze"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import log_softmax, logsigmoid
 
 from eegnn.nn.mixture import MIXTURES
 
@@ -18,15 +18,24 @@ class StateAnswer:
     def __init__(self, readout: Readout) -> None:
         self.readout = readout
 
+    def see(self, units: Tensor, log_here: Tensor) -> None:
+        """Look at the states ``[U, m']``, reached with log-probability ``log_here`` ``[U]``."""
+        self._units = units
+
+    def take(self, rows: Tensor | None = None) -> Tensor:
+        """What these units (``int64 [r]``; ``None``: all) take with them if they leave now."""
+        return self._units if rows is None else self._units[rows]
+
     def offer(self, units: Tensor, log_here: Tensor) -> Tensor:
-        """What a unit takes with it if it leaves now, ``[U, *]``."""
-        return units
+        """:meth:`see` and :meth:`take`: what every unit would take with it, ``[U, *]``."""
+        self.see(units, log_here)
+        return self.take()
 
     def pass_by(self, score: Tensor) -> None:
         """Go on, with log-odds ``score`` ``[U]`` of doing so."""
 
     def keep(self, units: Tensor) -> None:
-        """Only these units (``bool``) are still here."""
+        """Only these units (``bool [U]`` or ``int64 [u]``) are still here."""
 
     def finish(self, taken: Tensor) -> Tensor:
         """From what all units took with them to the output ``[U, C]``."""
@@ -50,13 +59,25 @@ class MixtureAnswer(StateAnswer):
     def __init__(self, readout: Readout, task: str) -> None:
         super().__init__(readout)
         self._mixture = MIXTURES[task]
+        self._encode = self._mixture.encode
+        self._classes = task == "classification"
         self._passed: Tensor | None = None
 
-    def offer(self, units: Tensor, log_here: Tensor) -> Tensor:
-        """The mixture with all that is left of the probability, ``log_here``, on this exit."""
-        self._here = self._mixture.encode(self.readout(units))
+    def see(self, units: Tensor, log_here: Tensor) -> None:
+        """Decode the states."""
+        out = self.readout(units)
+        # Classes are few and units many, and so the sum over classes runs over long rows, not
+        # over many short ones: a third of the time with two classes.
+        self._here = log_softmax(out.T.contiguous(), 0).T if self._classes else self._encode(out)
         self._log_here = log_here
-        return self._mixture.add(self._passed, log_here, self._here)
+
+    def take(self, rows: Tensor | None = None) -> Tensor:
+        """The mixture with all that is left of the probability on this exit."""
+        passed, here, log_here = self._passed, self._here, self._log_here
+        if rows is not None:
+            passed = None if passed is None else passed[rows]
+            here, log_here = here[rows], log_here[rows]
+        return self._mixture.add(passed, log_here, here)
 
     def pass_by(self, score: Tensor) -> None:
         """Let this exit count for the probability of being here and not going on."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
+from torch.utils.checkpoint import checkpoint
 from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
@@ -17,6 +18,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.inference import NodeWalk, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
@@ -98,6 +100,8 @@ class EarlyExit(nn.Module):
         task: what the output means, and so how outputs of several exits mix:
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
+        recompute: keep no more than the states of each layer for the backward pass, and compute
+            the rest again there: less memory, about a third more time.
     """
 
     def __init__(
@@ -116,8 +120,10 @@ class EarlyExit(nn.Module):
         hard: bool = False,
         head_norm: bool = False,
         task: Task = "classification",
+        recompute: bool = False,
     ) -> None:
         super().__init__()
+        self.recompute = _check.boolean("recompute", recompute)
         self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
         self.level = _check.choice("level", level, ("node", "graph"))
         self.pool = _check.choice("pool", pool, tuple(POOLS))
@@ -178,6 +184,8 @@ class EarlyExit(nn.Module):
         answer = StateAnswer(readout or _states)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task)
+        if self._may_skip(log_stay_limit, noisy):
+            return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def trace(
@@ -220,7 +228,7 @@ class EarlyExit(nn.Module):
         log_stay = h.new_zeros(self._num_units(h, adj))
         units, scores, taus = [], [], []
         for layer in range(limit):
-            decision = self._decide(h, adj, noisy=False)
+            decision = self._keep(self._decide, h, adj, False)
             units.append(decision.units)
             scores.append(decision.score)
             tau = self._step_sizes(decision.tau, adj)
@@ -228,9 +236,12 @@ class EarlyExit(nn.Module):
                 log_stay = log_stay + logsigmoid(decision.score.detach())
                 tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
             taus.append(tau)
-            h = self._advance(h, adj, steps, layer, tau)
+            h = self._keep(self._advance, h, adj, steps, layer, tau)
         units.append(self._units(h, adj))
-        outputs = _decoded(readout, units)
+        if self.recompute:
+            outputs = torch.stack([self._keep(readout, one) for one in units])
+        else:
+            outputs = _decoded(readout, units)
         score, tau = (_stack(rows, log_stay) for rows in (scores, taus))
         exits = mixed_exits(score, tau.detach(), self.num_layers)
         log_weight = exit_log_probabilities(score)
@@ -251,7 +262,7 @@ class EarlyExit(nn.Module):
         ledger = Ledger(self._num_units(h, adj), limit, h)
         survival: list[Tensor] = []
         for layer in range(limit):
-            decision = self._decide(h, adj, noisy)
+            decision = self._keep(self._decide, h, adj, noisy)
             offer = answer.offer(decision.units, ledger.log_stay)
             log_stay = ledger.survive(decision.score)
             leave = decision.leave if log_stay_limit is None else log_stay <= log_stay_limit
@@ -267,10 +278,48 @@ class EarlyExit(nn.Module):
                 h, tau, adj = h[keep[adj.batch]], tau[keep], adj.select_graphs(keep)
                 ledger.drop(keep)
                 answer.keep(keep)
-            h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
+            h = self._keep(self._advance, h, adj, steps, layer, self._tau(tau, adj, ledger))
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
+
+    def _may_skip(self, log_stay_limit: float | None, noisy: bool) -> bool:
+        """Whether to leave out what nobody needs; where nobody can leave, everything is needed."""
+        return (
+            self.level == "node"
+            and log_stay_limit != -math.inf
+            and not (self.training or noisy or torch.is_grad_enabled())
+            and not torch.is_autocast_enabled("cpu")
+        )
+
+    def _skip(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        steps: Sequence[Step],
+        answer: StateAnswer,
+        limit: int,
+        log_stay_limit: float | None,
+    ) -> tuple[Tensor, Exits]:
+        """What :meth:`_walk` returns, for less."""
+        reach = [hops(head) for head in (self.confidence, self.temperature)]
+        rules = Rules(
+            limit,
+            log_stay_limit,
+            sampled=self.objective == "sampled",
+            freeze=self.after_exit == "freeze",
+            local=self.step_size != "mean"
+            and all(hop is not None and hop <= 1 for hop in reach)
+            and all(isinstance(step, SASStep) for step in steps),
+        )
+        look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
+        return NodeWalk(h, adj, steps, look, self._step_sizes, answer, rules).run(self.num_layers)
+
+    def _keep(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function; with ``recompute`` keep for the backward pass only what it is given."""
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(function, *given, use_reentrant=False)
+        return function(*given)
 
     def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
         units = self._units(h, adj)
@@ -326,13 +375,6 @@ class EarlyExit(nn.Module):
         step = steps[layer] if len(steps) > 1 else steps[0]
         if self.level == "graph":
             tau = spread(tau, adj)
-        elif (
-            self.after_exit == "freeze"
-            and isinstance(step, SASStep)
-            and not torch.is_grad_enabled()
-        ):
-            rows = tau.nonzero().view(-1)  # only these move, so only these are computed
-            return h.index_add(0, rows, tau[rows].unsqueeze(-1) * step(h, adj, rows).to(h.dtype))
         return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
 
     def _steps(self) -> Iterable[Any]:

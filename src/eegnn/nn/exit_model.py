@@ -33,6 +33,7 @@ class ExitArguments(Shared, total=False):
     continue_bias: float
     head_scale: float
     nu0: float
+    recompute: bool
 
 
 class ExitModel(GraphModel):
@@ -45,7 +46,7 @@ class ExitModel(GraphModel):
         level: who leaves, ``"node"`` or ``"graph"``.
         objective: see :class:`~eegnn.EarlyExit`. By default ``"averaged"`` for regression, where
             the mean of several exits says little about each of them, else ``"expected"``.
-        after_exit, answer, step_size, hard, head_norm: see :class:`~eegnn.EarlyExit`.
+        after_exit, answer, step_size, hard, head_norm, recompute: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
         temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
@@ -79,6 +80,7 @@ class ExitModel(GraphModel):
         continue_bias: float = 3.0,
         head_scale: float = 0.1,
         nu0: float = 0.1,
+        recompute: bool = False,
         **kwargs: Unpack[Shared],
     ) -> None:
         own = arguments_in(locals())
@@ -108,6 +110,7 @@ class ExitModel(GraphModel):
             hard=hard,
             head_norm=head_norm,
             task=self.task,
+            recompute=recompute,
         )
 
     @property

@@ -140,6 +140,7 @@ class SASStep:
         # Column-major: autograd then takes the weight gradient as (gᵀH)ᵀ, 0.7 of the time of Hᵀg.
         self.omega = conv.omega.T.contiguous().T
         self.weight = conv.weight.T.contiguous().T
+        self._doubled: tuple[Tensor, Tensor] | None = None
         self.edge_term: Tensor | None = None
         if conv.edge is not None:
             assert edge_attr is not None
@@ -147,24 +148,74 @@ class SASStep:
             term = conv.edge(adj.incidence_sum(edge_attr))
             self.edge_term = -term.relu() if conv.edge_term == "relu" else term
 
-    def __call__(self, h: Tensor, adj: Adjacency, rows: Tensor | None = None) -> Tensor:
-        """Return ΔH, or a few rows of it (``int64 [r]``, inference only)."""
+    def __call__(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return ΔH."""
         conv = self.conv
-        own = h if rows is None else h[rows]
-        inner = ACTIVATIONS[conv.inner_activation](own @ self.omega)
+        inner = ACTIVATIONS[conv.inner_activation](h @ self.omega)
         # (ĀH)W with the subtraction inside the product: on 10,000 × 32 states this took 0.9 of
         # the time of Ā(HW) with one product [Ω | W], whose slices have to be copied.
-        z = torch.addmm(inner, adj.propagate(h, "sym", rows), self.weight, beta=-1)
+        z = torch.addmm(inner, adj.propagate(h, "sym"), self.weight, beta=-1)
         if self.edge_term is not None:
-            z = z + self._own_edge_term(adj, rows)
+            z = z + self._own_edge_term(adj)
         if conv.norm is not None:
             z = conv.norm(z)
         return conv.dropout(ACTIVATIONS[conv.activation](z))
 
-    def _own_edge_term(self, adj: Adjacency, rows: Tensor | None) -> Tensor:
+    def advance_(
+        self, h: Tensor, adj: Adjacency, tau: Tensor | float, buffer: Tensor | None = None
+    ) -> None:
+        r"""Let :math:`\mathbf{H} \leftarrow \mathbf{H} + \tau\,\Delta\mathbf{H}` in place,
+        without gradients.
+
+        Few passes over memory: on 10,000 × 32 states 0.65 of the time of the sum with a new ΔH.
+
+        Args:
+            h: ``[n, channels]``; the first ``adj.inner`` rows change.
+            adj: the graph.
+            tau: ``[adj.inner]``, or one number.
+            buffer: the shape of ``h``, to be written over.
+        """
+        own = h[: adj.inner]
+        if not self._is_plain(h):
+            self._add_(own, self(h, adj)[: adj.inner].to(h.dtype), tau)
+            return
+        if self._doubled is None:
+            self._doubled = 2 * self.omega, 2 * self.weight
+        omega, weight = self._doubled
+        z = torch.empty_like(own) if buffer is None else buffer[: adj.inner]
+        torch.mm(own, omega, out=z).relu_()
+        around = adj.propagate(h, "sym")[: adj.inner]
+        torch.addmm(z, around, weight, beta=-1, out=z)
+        if self.edge_term is not None:
+            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
+            z.add_(self.edge_term[rows], alpha=2)
+        # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), of which a soft threshold is the second part. The
+        # error is that of `relu_tanh`.
+        torch.nn.functional.softshrink(z.sigmoid_(), 0.5, out=z)
+        self._add_(own, z, 2 * tau)
+
+    def _is_plain(self, h: Tensor) -> bool:
+        """Whether it is the paper's step, in float32."""
+        conv = self.conv
+        return (
+            conv.activation == "relu_tanh"
+            and conv.inner_activation == "relu"
+            and conv.norm is None
+            and not (conv.training and conv.dropout.p > 0)
+            and h.dtype == self.omega.dtype == torch.float32
+            and not torch.is_autocast_enabled(h.device.type)
+        )
+
+    @staticmethod
+    def _add_(own: Tensor, delta: Tensor, tau: Tensor | float) -> None:
+        if isinstance(tau, Tensor):
+            own.addcmul_(tau.unsqueeze(-1), delta)
+        else:
+            own.add_(delta, alpha=tau)
+
+    def _own_edge_term(self, adj: Adjacency) -> Tensor:
         assert self.edge_term is not None
-        term = self.edge_term if adj.nodes is None else self.edge_term[adj.nodes]
-        return term if rows is None else term[rows]
+        return self.edge_term if adj.nodes is None else self.edge_term[adj.nodes]
 
 
 def _check_edge_term(edge_dim: int | None, edge_term: EdgeTerm | None) -> EdgeTerm:

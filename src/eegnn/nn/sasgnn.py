@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from eegnn import _check
 from eegnn.graph import Adjacency
@@ -41,6 +43,8 @@ class SASGNN(GraphModel):
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
         solver: ``"euler"``, or a solver of ``torchdiffeq`` for the same ODE over the time
             :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
+        recompute: keep no more than the states of each layer for the backward pass, and compute
+            the rest again there: less memory, about a third more time. With ``"euler"``.
         **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
             ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
     """
@@ -65,6 +69,7 @@ class SASGNN(GraphModel):
         conv_norm: NormLayer | None = None,
         weight_scale: float = 1.0,
         solver: str = "euler",
+        recompute: bool = False,
         **kwargs: Unpack[Shared],
     ) -> None:
         own = arguments_in(locals())
@@ -75,6 +80,7 @@ class SASGNN(GraphModel):
         _check.choice("conv_norm", conv_norm, (None, *NORMS))
         self.step_size = _check.number("step_size", step_size, 0)
         self.solver = _check.choice("solver", solver, SOLVERS)
+        self.recompute = _check.boolean("recompute", recompute)
         if step_size == 0:
             raise ValueError("step_size must be above 0, or nothing ever changes")
         if solver != "euler" and not shared:
@@ -106,13 +112,28 @@ class SASGNN(GraphModel):
         limit = self.fixed_depth(max_layers, exit_threshold, sample)
         steps: list[SASStep] = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
         if self.solver == "euler":
-            for layer in range(limit):
-                step = steps[layer] if len(steps) > 1 else steps[0]
-                h = torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
+            h = self._walk(steps, h, adj, limit)
         elif limit:
             h = self._integrate(steps[0], h, adj, limit * self.step_size)
         units = h if self.level == "node" else POOLS[self.pool](h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
+
+    def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
+        in_place = not torch.is_grad_enabled() and all(isinstance(s, SASStep) for s in steps)
+        buffer = torch.empty_like(h) if in_place else None
+        h = h.clone() if in_place else h
+        for layer in range(limit):
+            step = steps[layer] if len(steps) > 1 else steps[0]
+            if in_place:
+                step.advance_(h, adj, self.step_size, buffer)
+            elif self.recompute:
+                h = checkpoint(self._advance, step, h, adj, use_reentrant=False)
+            else:
+                h = self._advance(step, h, adj)
+        return h
+
+    def _advance(self, step: SASStep, h: Tensor, adj: Adjacency) -> Tensor:
+        return torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
 
     def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:
         try:
