@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import optuna
@@ -13,7 +15,7 @@ from eegnn.data.npz import write_npz
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
 from eegnn.train.spaces import SPACES, find_space
-from eegnn.train.tune import tune
+from eegnn.train.tune import _open, _repeats, tune
 
 
 @pytest.fixture
@@ -65,7 +67,6 @@ def test_a_study_goes_on_where_it_was_left(config: Config, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_two_processes_share_a_study(config: Config, tmp_path: Path) -> None:
-    tune(config, 1, storage(tmp_path), tmp_path / "study")  # the tables are there
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=work, args=(config, tmp_path)) for _ in range(2)]
     for worker in workers:
@@ -79,6 +80,27 @@ def test_two_processes_share_a_study(config: Config, tmp_path: Path) -> None:
     assert sorted(trial.number for trial in done) == list(range(8))
 
 
+def test_processes_that_start_together_make_one_storage(tmp_path: Path) -> None:
+    url, together = f"sqlite:///{tmp_path / 'new.db'}", threading.Barrier(8)
+
+    def start() -> None:
+        together.wait()
+        _open(optuna, url)
+
+    with ThreadPoolExecutor(8) as pool:
+        for started in [pool.submit(start) for _ in range(8)]:
+            started.result()
+    assert optuna.get_all_study_names(url) == []
+
+
+def test_a_storage_that_cannot_be_opened_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with pytest.raises(ValueError, match=r"storage sqlite:///.*missing/study.db cannot be opened"):
+        _open(optuna, f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
+
+
 @pytest.mark.parametrize("family", SPACES)
 def test_every_space_gives_settings_that_exist(family: str) -> None:
     for model, space in SPACES[family].items():
@@ -89,3 +111,14 @@ def test_every_space_gives_settings_that_exist(family: str) -> None:
 def test_a_model_without_a_space_is_named() -> None:
     with pytest.raises(ValueError, match="no search space for 'drew'"):
         find_space("texas", "drew")
+
+
+def test_a_trial_of_its_own_repeats_none(config: Config, tmp_path: Path) -> None:
+    tune(config, 2, storage(tmp_path), tmp_path / "study")
+
+    study = optuna.load_study(
+        study_name=f"{config.dataset}-{config.model}", storage=storage(tmp_path)
+    )
+    late = study.ask()
+    assert late.number == 2
+    assert _repeats(optuna, late) is None

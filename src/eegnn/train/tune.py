@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -79,17 +80,9 @@ def _optuna() -> Any:
 
 
 def _study(optuna: Any, config: Config, storage: str, metric: str) -> Any:
-    kept = optuna.storages.RDBStorage(
-        storage,
-        heartbeat_interval=SILENCE // 4,
-        grace_period=SILENCE,
-        heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
-            max_retry=3
-        ),
-    )
     study = optuna.create_study(
         study_name=f"{config.dataset}-{config.model}",
-        storage=kept,
+        storage=_open(optuna, storage),
         direction="minimize" if metric in ERRORS else "maximize",
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
@@ -101,6 +94,29 @@ def _study(optuna: Any, config: Config, storage: str, metric: str) -> Any:
     return study
 
 
+def _open(optuna: Any, storage: str) -> Any:
+    """Open the storage, which is made if it is not there yet.
+
+    Processes that start together all try to make it, and Optuna lets all but one of them fail.
+    """
+    from sqlalchemy.exc import DBAPIError
+
+    for patience in range(10):
+        try:
+            return optuna.storages.RDBStorage(
+                storage,
+                heartbeat_interval=SILENCE // 4,
+                grace_period=SILENCE,
+                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
+                    max_retry=3
+                ),
+            )
+        except DBAPIError as error:
+            reason = error
+            time.sleep(0.1 * (patience + 1))
+    raise ValueError(f"storage {storage} cannot be opened: {reason.orig}")
+
+
 def _complete(optuna: Any, study: Any, trials: int) -> bool:
     """Whether nothing is left to start."""
     waiting = study.get_trials(states=(optuna.trial.TrialState.WAITING,), deepcopy=False)
@@ -108,8 +124,9 @@ def _complete(optuna: Any, study: Any, trials: int) -> bool:
 
 
 def _repeats(optuna: Any, trial: Any) -> int | None:
-    """The number of the trial that this one repeats, if any."""
-    return optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number(trial)
+    """The number of the trial that this one does again, if any."""
+    frozen = next(t for t in trial.study.get_trials(deepcopy=False) if t.number == trial.number)
+    return optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number(frozen)
 
 
 def _run(optuna: Any, trial: Any, config: Config, folder: Path, root: Path | None) -> float:
