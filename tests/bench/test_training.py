@@ -1,9 +1,8 @@
 import pytest
 import torch
-from torch_geometric.utils import contains_self_loops, is_undirected
 
 from eegnn.bench import training
-from eegnn.bench.training import skewed_graph
+from eegnn.bench.shapes import skewed_graph
 
 
 def small_graphs() -> dict[str, tuple[int, torch.Tensor]]:
@@ -25,11 +24,3 @@ def test_graphs_have_the_sizes_they_claim() -> None:
     assert (tolokers, grid) == (11_758, 10_000)
     assert abs(dense.size(1) / 1_038_000 - 1) < 0.02
     assert sparse.size(1) == 78_804
-
-
-def test_skewed_graph_is_undirected_and_skewed() -> None:
-    edge_index = skewed_graph(1_000, 20_000)
-    assert is_undirected(edge_index)
-    assert not contains_self_loops(edge_index)
-    degree = torch.bincount(edge_index[0], minlength=1_000).double()
-    assert degree.max() > 2 * degree.mean()

@@ -30,7 +30,9 @@ def ring(seed: int) -> Graph:
 
 def grid(seed: int) -> Graph:
     rows, columns = 6, 11
-    edges = [(r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)]
+    edges = [
+        (r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)
+    ]
     edges += [(i, i + columns) for i in range((rows - 1) * columns)]
     return Graph(edges, rows * columns)
 
@@ -67,21 +69,19 @@ def plain(model: EEGNN, graph: Graph, x: Tensor, attr: Tensor | None) -> tuple[T
     return out.detach(), exits
 
 
-def assert_same(
-    found: tuple[Tensor, Exits], truth: tuple[Tensor, Exits], tolerance: float
-) -> None:
+def assert_same(found: tuple[Tensor, Exits], truth: tuple[Tensor, Exits], tolerance: float) -> None:
     (out, exits), (plain_out, plain_exits) = found, truth
     assert torch.equal(exits.layer, plain_exits.layer)
     torch.testing.assert_close(out, plain_out, rtol=0, atol=tolerance)
-    loose = {"rtol": 10 * tolerance, "atol": tolerance}
-    torch.testing.assert_close(exits.time, plain_exits.time.detach(), **loose)
+    loose = 10 * tolerance
+    torch.testing.assert_close(exits.time, plain_exits.time.detach(), rtol=loose, atol=tolerance)
     torch.testing.assert_close(exits.cost, plain_exits.cost.detach())
     assert exits.tau.shape == plain_exits.tau.shape
     # Of who has left and does not matter any more, no step size is noted.
     step = torch.arange(len(exits.tau)).unsqueeze(-1)
     skipped = (exits.tau == 0) & (step >= exits.layer)
     tau = plain_exits.tau.masked_fill(skipped, 0.0)
-    torch.testing.assert_close(exits.tau, tau, **loose)
+    torch.testing.assert_close(exits.tau, tau, rtol=loose, atol=tolerance)
 
 
 CONFIGS: dict[str, Config] = {

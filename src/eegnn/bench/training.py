@@ -1,19 +1,20 @@
-"""A training step of SASGNN against the same mathematics by gather and scatter."""
+"""A training step of SASGNN against the same mathematics by PyG's message passing."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from rich.table import Table
 from torch import Tensor
-from torch_geometric.utils import remove_self_loops, to_undirected
+from torch_geometric.nn import MessagePassing
 
+from eegnn.bench.figure import draw_panels
+from eegnn.bench.shapes import skewed_graph
+from eegnn.bench.timing import medians, use_threads
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency
 from eegnn.nn.sas import SASConv
@@ -51,16 +52,16 @@ def graphs() -> dict[str, tuple[int, Tensor]]:
 
 def compare(threads: int = 1, passes: int = 5) -> list[Row]:
     """Measure both ways on each of :func:`graphs`, alternating, and take medians."""
-    with _threads(threads):
+    with use_threads(threads):
         return [_compare(name, n, edges, passes) for name, (n, edges) in graphs().items()]
 
 
-def skewed_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Tensor:
-    """Draw about ``num_edges`` undirected edges with skewed degrees; ``[2, 2 · edges]``."""
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.rand(num_nodes, generator=generator).square() + 0.02
-    ends = torch.multinomial(weight, 2 * num_edges, replacement=True, generator=generator)
-    return to_undirected(remove_self_loops(ends.view(2, -1))[0], num_nodes=num_nodes)
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw the time of a training step against the number of edges."""
+    ours = sorted((row.edges, 1e3 * row.ours) for row in rows)
+    scatter = sorted((row.edges, 1e3 * row.scatter) for row in rows)
+    panels = {"training step of SASGNN": {"ours": ours, "PyG's message passing": scatter}}
+    draw_panels(panels, path, "directed edges", "ms", log=True)
 
 
 def table(rows: list[Row], threads: int) -> Table:
@@ -93,40 +94,33 @@ def _compare(name: str, num_nodes: int, edge_index: Tensor, passes: int) -> Row:
         "scatter": lambda: _by_scatter(model, x, adj.edge_index, value),
     }
     difference = (ways["ours"]() - ways["scatter"]()).abs().max().item()
-    times: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(passes):
-        for way, forward in ways.items():
-            times[way].append(_seconds(forward, model))
-    median = {way: statistics.median(values) for way, values in times.items()}
+    median = medians({way: _step(forward, model) for way, forward in ways.items()}, passes)
     return Row(name, num_nodes, edge_index.size(1), median["ours"], median["scatter"], difference)
 
 
 def _by_scatter(model: SASGNN, x: Tensor, edge_index: Tensor, value: Tensor) -> Tensor:
-    """Eq. 2 as message passing is usually written: gather, weigh, index_add."""
-    conv = model.convs[0]
+    """Eq. 2 by PyG's default message passing: gather, weigh, scatter."""
+    conv, around = model.convs[0], _WeightedSum()
     assert isinstance(conv, SASConv)
-    source, target = edge_index
     h = model.encoder(x)
     omega, weight = conv.omega, conv.weight
     for _ in range(model.num_layers):
-        message = (h @ weight)[source] * value.unsqueeze(-1)
-        received = torch.zeros_like(h).index_add(0, target, message)
+        received = around(h @ weight, edge_index, value)
         h = h + model.step_size * torch.tanh(received - torch.relu(h @ omega)).relu()
     return model.decoder(h)
 
 
-def _seconds(forward: Callable[[], Tensor], model: SASGNN) -> float:
-    model.zero_grad()
-    start = time.perf_counter()
-    forward().square().mean().backward()
-    return time.perf_counter() - start
+class _WeightedSum(MessagePassing):
+    def forward(self, x: Tensor, edge_index: Tensor, value: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x, value=value)
+
+    def message(self, x_j: Tensor, value: Tensor) -> Tensor:
+        return value.unsqueeze(-1) * x_j
 
 
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def _step(forward: Callable[[], Tensor], model: SASGNN) -> Callable[[], None]:
+    def step() -> None:
+        model.zero_grad()
+        forward().square().mean().backward()
+
+    return step

@@ -184,7 +184,7 @@ class EarlyExit(nn.Module):
         answer = StateAnswer(readout or _states)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task)
-        if self._may_skip(log_stay_limit, noisy):
+        if self._may_skip(h, log_stay_limit, noisy):
             return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
@@ -283,13 +283,13 @@ class EarlyExit(nn.Module):
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
 
-    def _may_skip(self, log_stay_limit: float | None, noisy: bool) -> bool:
+    def _may_skip(self, h: Tensor, log_stay_limit: float | None, noisy: bool) -> bool:
         """Whether to leave out what nobody needs; where nobody can leave, everything is needed."""
         return (
             self.level == "node"
             and log_stay_limit != -math.inf
             and not (self.training or noisy or torch.is_grad_enabled())
-            and not torch.is_autocast_enabled("cpu")
+            and not torch.is_autocast_enabled(h.device.type)
         )
 
     def _skip(

@@ -96,7 +96,8 @@ class NodeWalk:
         self.active = self.tried = n
         # Of everyone.
         self.layer = torch.full((n,), rules.limit, device=h.device)
-        self.time, self.taken = h.new_zeros(n), None
+        self.time = h.new_zeros(n)
+        self.taken: Tensor | None = None
         self.tau: list[Tensor] = []
 
     def run(self, num_layers: int) -> tuple[Tensor, Exits]:
@@ -225,21 +226,19 @@ def reader(
         confidence, temperature: the heads.
         scale: applied to the states before.
     """
-    weights = _linear_heads(confidence, temperature)
+    linear = _linear_heads(confidence, temperature)
 
-    def ask(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
         h = h if scale is None else scale(h)
-        c = confidence(h, adj)
-        return c[:, 0] - c[:, 1], temperature(h, adj)
-
-    def read(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-        h = h if scale is None else scale(h)
-        rows, bias, nu0 = weights
-        own, others, inner = rows @ h.T
+        if linear is None:
+            c = confidence(h, adj)
+            return c[:, 0] - c[:, 1], temperature(h, adj)
+        weight, bias, nu0 = linear
+        own, others, inner = weight @ h.T
         delta = own + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1) + bias
         return delta, softplus(inner) + nu0
 
-    return ask if weights is None else read
+    return look
 
 
 def hops(head: Any) -> int | None:

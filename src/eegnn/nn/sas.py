@@ -191,7 +191,7 @@ class SASStep:
             z.add_(self.edge_term[rows], alpha=2)
         # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), of which a soft threshold is the second part. The
         # error is that of `relu_tanh`.
-        torch.nn.functional.softshrink(z.sigmoid_(), 0.5, out=z)
+        torch.ops.aten.softshrink.out(z.sigmoid_(), 0.5, out=z)
         self._add_(own, z, 2 * tau)
 
     def _is_plain(self, h: Tensor) -> bool:

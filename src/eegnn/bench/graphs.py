@@ -1,0 +1,165 @@
+"""Inference of batches of graphs: does time follow the layers that graphs take?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from eegnn.bench.figure import draw_panels
+from eegnn.bench.shapes import on_disk, skewed_graph
+from eegnn.bench.timing import medians, use_threads
+from eegnn.data.registry import open_dataset
+from eegnn.graph import Adjacency
+from eegnn.nn.early_exit import Decision
+from eegnn.nn.eegnn import EEGNN
+
+WIDTH, FEATURES, LAYERS = 32, 16, 20
+#: Graphs in a batch, and nodes and undirected edges of a generated one, on average.
+BATCHES = {"enzymes": (600, 33, 62), "peptides-func": (256, 151, 154)}
+#: Shares of the budget between which graphs leave, evenly.
+EXITS = {"early": (0.0, 0.25), "spread": (0.0, 1.0), "late": (0.75, 1.0)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One batch with stated exits.
+
+    Attributes:
+        graphs, real, nodes: the batch, and whether it is the data set's own.
+        exits: which distribution of exits.
+        work: layers taken by nodes, as a share of the full loop's.
+        time: of the full loop's time.
+    """
+
+    graphs: str
+    real: bool
+    nodes: int
+    exits: str
+    work: float
+    time: float
+
+    @property
+    def ratio(self) -> float:
+        """Time in units of the work: 1 is ideal."""
+        return self.time / self.work
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+class StatedGraphs:
+    """An EEGNN for graphs, which leave when they are told to.
+
+    Args:
+        x, adj: a batch.
+        stated: the exit layer of each graph, ``int64 [graphs]``.
+    """
+
+    def __init__(self, x: Tensor, adj: Adjacency, stated: Tensor) -> None:
+        torch.manual_seed(0)
+        self.model = EEGNN(x.size(1), WIDTH, 6, LAYERS, level="graph", weight_scale=0.1).eval()
+        self.x, self.adj, self.stated = x, adj, stated
+        self._plain = self.model.loop._decide
+        self.model.loop._decide = self._decide  # type: ignore[method-assign]
+
+    def __call__(self) -> tuple[Tensor, Any]:
+        """Predict."""
+        self.layer = 0
+        return self.model.predict(self.x, self.adj)
+
+    def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
+        decision = self._plain(h, adj, noisy)
+        assert self.adj.batch is not None
+        assert adj.batch is not None
+        graph = self.adj.batch if adj.nodes is None else self.adj.batch[adj.nodes]
+        names = graph.new_zeros(adj.num_graphs).scatter_(0, adj.batch, graph)
+        stays = self.stated[names] > self.layer
+        self.layer += 1
+        return decision._replace(score=torch.where(stays, 50.0, -50.0))
+
+
+def compare(threads: int = 1, passes: int = 20, data_dir: Path | None = None) -> list[Row]:
+    """Measure each batch with each distribution of exits, and with nobody leaving.
+
+    Args:
+        threads: for PyTorch.
+        passes: timed passes of each, interleaved.
+        data_dir: the data folder; ``None`` for the default.
+    """
+    with use_threads(threads):
+        return [row for name in BATCHES for row in _compare(name, passes, data_dir)]
+
+
+def table(rows: Sequence[Row], threads: int) -> Table:
+    """For the terminal."""
+    out = Table(title=f"Batches of graphs, EEGNN, {LAYERS} layers, {threads} thread(s)")
+    for column in ("graphs", "nodes", "exits", "work", "time", "time / work"):
+        out.add_column(column, justify="left" if column in ("graphs", "exits") else "right")
+    for row in rows:
+        out.add_row(
+            row.graphs if row.real else f"{row.graphs}, generated",
+            f"{row.nodes:,}",
+            row.exits,
+            f"{row.work:.0%}",
+            f"{row.time:.0%}",
+            f"{row.ratio:.2f}",
+        )
+    return out
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw time against work, a panel for each batch."""
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in sorted(rows, key=lambda row: row.work):
+        lines = panels.setdefault(row.graphs, {"ideal": [(0.0, 0.0), (1.0, 1.0)], "EEGNN": []})
+        lines["EEGNN"].append((round(row.work, 2), row.time))
+    draw_panels(panels, path, "share of the layers", "share of the time")
+
+
+def batch_of(name: str, data_dir: Path | None = None) -> tuple[bool, Adjacency]:
+    """The structure of a batch of a data set: whether it is real, and it."""
+    count, nodes, edges = BATCHES[name]
+    real = on_disk(name, data_dir)
+    if real:
+        graphs = list(open_dataset(name, 0, data_dir).graphs[:count])
+    else:
+        graphs = [
+            Data(edge_index=skewed_graph(nodes, edges, seed, skew=0.2), num_nodes=nodes)
+            for seed in range(count)
+        ]
+    both = [Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes) for graph in graphs]
+    batch = Batch.from_data_list(both)
+    return real, Adjacency.from_edge_index(batch.edge_index, batch.num_nodes, batch.batch, count)
+
+
+def _compare(name: str, passes: int, data_dir: Path | None) -> list[Row]:
+    real, adj = batch_of(name, data_dir)
+    assert adj.batch is not None
+    x = torch.rand(adj.num_nodes, FEATURES, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(adj.num_graphs, generator=torch.Generator().manual_seed(0))
+    stated = {"full": torch.full((adj.num_graphs,), LAYERS)}
+    for exits, (low, high) in EXITS.items():
+        spread = torch.linspace(low * LAYERS, high * LAYERS, adj.num_graphs)
+        stated[exits] = spread.round().long()[order]
+    ways: dict[str, Callable[[], Any]] = {k: StatedGraphs(x, adj, v) for k, v in stated.items()}
+    found = medians(ways, passes)
+    full = LAYERS * adj.num_nodes
+    return [
+        Row(
+            name,
+            real,
+            adj.num_nodes,
+            exits,
+            float(stated[exits][adj.batch].sum()) / full,
+            found[exits] / found["full"],
+        )
+        for exits in EXITS
+    ]

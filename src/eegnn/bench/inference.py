@@ -1,0 +1,251 @@
+"""Inference of a whole graph: GCN, Co-GNN, Polynormer, SAS-GNN and EEGNN at several depths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+from torch import Tensor
+
+from eegnn.analysis.run import open_run
+from eegnn.bench.figure import draw_panels
+from eegnn.bench.peers import CSR, DEFAULT, WIDTH, peers
+from eegnn.bench.shapes import Shape, shape, stated_exits
+from eegnn.bench.timing import medians, use_threads
+from eegnn.graph import Adjacency
+from eegnn.nn.answers import MixtureAnswer
+from eegnn.nn.early_exit import AfterExit
+from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.inference import NodeWalk, Rules, reader
+from eegnn.nn.sas import SASStep
+
+LAYERS = (10, 20, 50, 100)
+#: Exits of the third EEGNN are stated not to go beyond this layer, so that they do not move.
+EARLY = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one graph.
+
+    Attributes:
+        graph, real, nodes, edges: the graph, and whether it is the data set's own.
+        model: its name.
+        layers: depth, or budget.
+        seconds: the median pass.
+        updates: rows of steps computed, as a share of those of the full loop; ``None`` where
+            there is no exit loop.
+        mean_exit: of the exit layers; likewise.
+    """
+
+    graph: str
+    real: bool
+    nodes: int
+    edges: int
+    model: str
+    layers: int
+    seconds: float
+    updates: float | None = None
+    mean_exit: float | None = None
+
+
+class _StatedWalk(NodeWalk):
+    """Nodes leave at stated layers; all else is done as usual."""
+
+    stated: Tensor
+
+    def _wish(self, score: Tensor, layer: int) -> Tensor:
+        return self.stated[self.units] <= layer
+
+
+class StatedEEGNN:
+    """An EEGNN whose nodes leave when they are told to.
+
+    Args:
+        shape: the graph.
+        layers: budget.
+        stated: exit layer of each node, ``int64 [n]``.
+        after_exit: as in :class:`~eegnn.EarlyExit`.
+    """
+
+    def __init__(self, shape: Shape, layers: int, stated: Tensor, after_exit: AfterExit) -> None:
+        torch.manual_seed(0)
+        self.model = EEGNN(shape.x.size(1), WIDTH, shape.classes, layers, weight_scale=0.1).eval()
+        self.stated, self.after_exit = stated, after_exit
+        self.x, self.adj = shape.x, shape.adj
+
+    def __call__(self) -> tuple[Tensor, Any]:
+        """Predict."""
+        model, loop = self.model, self.model.loop
+        rules = Rules(model.num_layers, -math.inf, False, self.after_exit == "freeze", True)
+        with torch.no_grad():
+            walk = _StatedWalk(
+                model.encoder(self.x),
+                self.adj,
+                [loop.step.bind(self.adj)],
+                reader(loop.confidence, loop.temperature),
+                lambda tau, adj: tau,
+                MixtureAnswer(model.decoder, model.task),
+                rules,
+            )
+            walk.stated = self.stated
+            return walk.run(model.num_layers)
+
+
+def compare(
+    datasets: Sequence[str],
+    layers: Sequence[int] = LAYERS,
+    threads: int = 1,
+    passes: int = 20,
+    data_dir: Path | None = None,
+    default: bool = True,
+) -> list[Row]:
+    """Measure all models on graphs of these data sets, EEGNN with stated exits.
+
+    Args:
+        datasets: names from :data:`~eegnn.bench.shapes.PAPER_EXITS`.
+        layers: depths.
+        threads: for PyTorch.
+        passes: timed passes of each model, interleaved.
+        data_dir: the data folder; ``None`` for the default.
+        default: also PyG's default path.
+    """
+    rows = []
+    with use_threads(threads):
+        for name in datasets:
+            graph = shape(name, data_dir)
+            for depth in layers:
+                ways = peers(graph.x, graph.adj, graph.classes, depth, default)
+                exits = stated_exits(name, graph.nodes, depth)
+                ways["EEGNN"] = StatedEEGNN(graph, depth, exits, "evolve")
+                ways["EEGNN, freeze"] = StatedEEGNN(graph, depth, exits, "freeze")
+                ways[f"EEGNN, exits ≤ {EARLY}"] = StatedEEGNN(
+                    graph, depth, exits.clamp(max=EARLY), "evolve"
+                )
+                rows += _measure(graph, depth, ways, passes)
+    return rows
+
+
+def compare_runs(
+    runs: Sequence[Path],
+    threads: int = 1,
+    passes: int = 20,
+    data_dir: Path | None = None,
+    default: bool = True,
+) -> list[Row]:
+    """Measure trained models with exits on their own graph, against rivals of the same depth.
+
+    Args:
+        runs: folders of runs of models for nodes.
+        threads, passes, data_dir, default: as in :func:`compare`.
+    """
+    rows = []
+    with use_threads(threads):
+        for run in runs:
+            model, batches = open_run(run, data_dir)
+            whole = batches.whole()
+            if whole is None or whole.x is None:
+                raise ValueError(f"run must be of a model for the nodes of one graph, got {run}")
+            x, adj, edge_attr = whole.x, whole.adj, whole.edge_attr
+            graph = Shape(run.name, True, x, adj, model.out_channels)
+            ways = peers(x, adj, model.out_channels, model.num_layers, default)
+            ways["EEGNN, trained"] = partial(model.predict, x, adj, edge_attr)
+            rows += _measure(graph, model.num_layers, ways, passes)
+    return rows
+
+
+def table(rows: Sequence[Row], threads: int) -> Table:
+    """For the terminal; the ratio is to GCN on a CSR matrix, as deep."""
+    out = Table(title=f"Inference of the whole graph, width {WIDTH}, {threads} thread(s)")
+    for column in ("graph", "model", "layers", "ms", "against CSR GCN", "updates", "mean exit"):
+        out.add_column(column, justify="left" if column in ("graph", "model") else "right")
+    reference = {(row.graph, row.layers): row.seconds for row in rows if row.model == CSR}
+    for row in rows:
+        out.add_row(
+            row.graph if row.real else f"{row.graph}, generated",
+            row.model,
+            str(row.layers),
+            f"{1e3 * row.seconds:.1f}",
+            f"{reference[row.graph, row.layers] / row.seconds:.2f} ×",
+            "" if row.updates is None else f"{row.updates:.0%}",
+            "" if row.mean_exit is None else f"{row.mean_exit:.1f}",
+        )
+    return out
+
+
+def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """For JSON: how many times faster each EEGNN is than each rival as deep."""
+    found = []
+    for row in (row for row in rows if row.model.startswith("EEGNN")):
+        rivals = {
+            other.model: other.seconds / row.seconds
+            for other in rows
+            if (other.graph, other.layers) == (row.graph, row.layers)
+            and not other.model.startswith("EEGNN")
+        }
+        found.append({"graph": row.graph, "model": row.model, "layers": row.layers, **rivals})
+    return found
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw time against depth, a panel for each graph."""
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in rows:
+        if row.model != DEFAULT:
+            lines = panels.setdefault(row.graph, {})
+            lines.setdefault(row.model, []).append((row.layers, 1e3 * row.seconds))
+    draw_panels(panels, path, "layers", "ms", log=True)
+
+
+def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """For JSON."""
+    return [asdict(row) for row in rows]
+
+
+def _measure(
+    graph: Shape, layers: int, ways: dict[str, Callable[[], Any]], passes: int
+) -> list[Row]:
+    found: dict[str, tuple[float, float]] = {}
+    for name, call in ways.items():
+        if name.startswith("EEGNN"):
+            with counted_updates() as computed:
+                _, exits = call()
+            full = max(graph.nodes * layers, 1)
+            found[name] = sum(computed) / full, float(exits.layer.double().mean())
+    return [
+        Row(
+            graph.name,
+            graph.real,
+            graph.nodes,
+            graph.edges,
+            name,
+            layers,
+            seconds,
+            *found.get(name, (None, None)),
+        )
+        for name, seconds in medians(ways, passes).items()
+    ]
+
+
+@contextmanager
+def counted_updates() -> Iterator[list[int]]:
+    """Note how many rows each step computes."""
+    computed: list[int] = []
+    advance = SASStep.advance_
+
+    def noted(self: SASStep, h: Tensor, adj: Adjacency, *given: Any) -> None:
+        computed.append(adj.inner)
+        advance(self, h, adj, *given)
+
+    SASStep.advance_ = noted  # type: ignore[method-assign,assignment]
+    try:
+        yield computed
+    finally:
+        SASStep.advance_ = advance  # type: ignore[method-assign]
