@@ -57,11 +57,44 @@ def test_the_command_of_a_run_gives_that_run(tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "again").config() == wanted
 
 
+def test_some_runs_can_be_chosen_by_name(tmp_path: Path) -> None:
+    found = json.loads(run("reproduce", "tiny", "--only", "adgn", "--json").splitlines()[-1])
+    assert found["runs"] == 2
+    assert [(cell["row"], cell["n"]) for cell in found["cells"]] == [("GCN", 0), ("ADGN", 2)]
+
+
+def test_one_page_has_the_results_of_all(tmp_path: Path) -> None:
+    run("reproduce", "tiny", "--only", "gcn")
+    assert "1 of 2 cells are from runs" in run("reproduce", "--write-results", "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert "| `tiny` | 2 | 1 | 1 |" in page
+    assert "Not run, 1 cells: line, ADGN (3)." in page
+
+
+def test_data_that_cannot_be_had_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "missing_data", lambda configs, root: [tiny.DATASET])
+
+    def unreachable(*given: object) -> None:
+        raise OSError("there is no network")
+
+    monkeypatch.setattr("eegnn.data.open.open_problem", unreachable)
+    done = CliRunner().invoke(app, ["reproduce", "tiny"])
+    assert done.exit_code == 1
+    assert "there is no network" in done.stdout
+    assert "left out" in done.stdout
+    assert "left out" in run("reproduce", "all")
+    assert f"Elsewhere, with {tiny.DATASET}: eegnn reproduce tiny" in run("reproduce", "--list")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "NAME"),
         (["tiny", "--list"], "NAME"),
+        (["--list", "--write-results", "page.md"], "NAME"),
+        (["tiny", "--only", "nobody"], "--only"),
         (["tiny", "--splits", "a"], "--splits"),
         (["tiny", "--splits", "3-1"], "--splits"),
     ],

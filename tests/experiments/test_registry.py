@@ -44,6 +44,37 @@ def test_the_quick_version_is_cheaper_and_its_findings_need_runs(name: str) -> N
         assert all(finding.holds is None for finding in found)
 
 
+#: A run that has everything that any experiment reads.
+LINE = {
+    "test": 0.5,
+    "params": 100,
+    "exits": {"min": 1, "median": 2.0, "mean": 2.5, "max": 4, "histogram": [0, 1, 2, 0, 1]},
+    "oracle": {"latest": 0.7, "earliest": 0.6},
+    "dirichlet": [10.0] * 51,
+    "sensitivity": [1.0] * 10,
+    "exit_time": {"mean": 1.5, "counts": [1, 2], "edges": [0.0, 1.0, 2.0]},
+    "inference_seconds": 0.01,
+}
+
+
+@every_experiment
+def test_with_all_runs_each_cell_has_a_number_and_each_finding_is_decided(name: str) -> None:
+    experiment = find(name)
+    table = [
+        Measured(cell, (LINE,) * len(cell.configs)) for cell in experiment.cells(PLANS["full"])
+    ]
+    assert all(m.mean is not None for m in table)
+    assert all(m.verdict != "not run" for m in table)
+    assert all(finding.holds is not None for finding in experiment.findings(table))
+
+
+@every_experiment
+def test_its_module_has_its_name_and_it_names_what_it_repeats(name: str) -> None:
+    assert EXPERIMENTS[name] == f"eegnn.experiments.{name.replace('-', '_')}"
+    shows = find(name).shows
+    assert "tab:" in shows or "fig:" in shows
+
+
 def test_all_walks_from_the_cheapest() -> None:
     minutes = [experiment.minutes[0] for experiment in by_cost()]
     assert len(minutes) == len(EXPERIMENTS)
@@ -60,7 +91,7 @@ def test_data_that_needs_the_network_is_missed(
 ) -> None:
     monkeypatch.delenv("EEGNN_MIRROR", raising=False)
     root = tmp_path_factory.mktemp("empty")
-    found = missing_data(find("depth-webkb"), Plan(), root)
+    found = missing_data(find("depth-webkb").configs(Plan()), root)
     assert found == ["texas", "wisconsin", "cornell"]
     monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.experiments.tiny")
-    assert missing_data(find("tiny"), Plan(), root) == []
+    assert missing_data(find("tiny").configs(Plan()), root) == []

@@ -12,7 +12,7 @@ import pytest
 from eegnn.experiments import runner
 from eegnn.experiments.book import Book, key_of
 from eegnn.experiments.runner import do_runs, measure, train_command
-from eegnn.experiments.study import Plan
+from eegnn.experiments.study import Measurement, Plan
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import read_results
@@ -105,6 +105,28 @@ def test_a_run_that_diverges_is_written_down_and_not_tried_again(
     assert [m.failed for m in table] == [1, 0]
     line = json.loads((tmp_path / "results" / "tiny.failures.jsonl").read_text())
     assert line["failed"] == "the loss is nan at epoch 3"
+
+
+def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_count(
+    tmp_path: Path,
+) -> None:
+    do_runs([config()], book_in(tmp_path), tmp_path / "runs")
+    seen: list[Path] = []
+
+    def look(run: Path, root: Path | None) -> int:
+        assert (run / "model.safetensors").exists()
+        seen.append(run)
+        return 42
+
+    measurement = Measurement("answer", look)
+    for _ in range(2):
+        book = Book(tmp_path / "results", "other", "answer")
+        do_runs([config()], book, tmp_path / "runs", measurement=measurement)
+    assert len(seen) == 1
+    found = Book(tmp_path / "results", "other", "answer").find(config())
+    assert found is not None
+    assert found["answer"] == 42
+    assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
 
 
 def test_folders_are_kept_if_asked_for(tmp_path: Path) -> None:

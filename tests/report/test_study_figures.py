@@ -9,7 +9,14 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from eegnn.experiments.study import MEAN_EXIT, PARAMETERS, Cell, Measured, Score
-from eegnn.report.study_figures import draw_bars, draw_exits, draw_lines, exit_box
+from eegnn.report.study_figures import (
+    draw_bars,
+    draw_exit_distributions,
+    draw_exits,
+    draw_lines,
+    draw_tradeoff,
+    exit_box,
+)
 
 
 @pytest.fixture
@@ -37,6 +44,15 @@ def test_each_group_is_a_panel_and_each_row_a_line(drawn: list[Figure], tmp_path
     assert np.array_equal(left.lines[1].get_xydata(), [[2, 5]])
     assert len(right.lines) == 1
     assert (tmp_path / "new" / "lines.png").stat().st_size > 0
+
+
+def test_a_group_without_runs_has_no_panel(drawn: list[Figure], tmp_path: Path) -> None:
+    table = [known("here", "a", "2", 1.0), known("absent", "a", "2", None)]
+    draw_lines(table, tmp_path / "lines.png", "layers")
+    (axis,) = drawn[0].axes
+    assert axis.get_title() == "here"
+    draw_lines(table[1:], tmp_path / "nothing.png", "layers")
+    assert (tmp_path / "nothing.png").stat().st_size > 0
 
 
 def test_a_box_is_that_of_all_runs_together() -> None:
@@ -73,3 +89,32 @@ def test_a_bar_has_the_papers_value_across_it(drawn: list[Figure], tmp_path: Pat
     bar = axis.patches[0]
     assert list(line.get_ydata()) == [20, 20]
     assert list(line.get_xdata()) == pytest.approx([bar.get_x(), bar.get_x() + bar.get_width()])
+
+
+def test_scores_are_drawn_against_each_cost(drawn: list[Figure], tmp_path: Path) -> None:
+    table = [
+        known("board", "GCN", "score", 90.0),
+        known("board", "GCN", "parameters", 1000.0),
+        known("board", "GCN", "ms", 3.0),
+        known("board", "SAGE", "score", None),
+    ]
+    draw_tradeoff(table, tmp_path / "tradeoff.png")
+    points = {axis.get_xlabel(): axis.collections[0].get_offsets() for axis in drawn[0].axes}
+    assert points.keys() == {"parameters", "ms"}
+    assert np.array_equal(points["parameters"], [[1000, 90]])
+    assert np.array_equal(points["ms"], [[3, 90]])
+
+
+def test_exits_are_drawn_in_steps_and_in_time(drawn: list[Figure], tmp_path: Path) -> None:
+    line = {
+        "exits": {"mean": 1.0, "histogram": [1, 2, 1]},
+        "exit_time": {"mean": 0.5, "counts": [3, 1], "edges": [0.0, 0.5, 1.0]},
+    }
+    places = [Cell("board", "fold 1", column, MEAN_EXIT) for column in ("layer", "time")]
+    table = [*(Measured(place, (line,)) for place in places), Measured(places[0])]
+    draw_exit_distributions(table, tmp_path / "exits.png")
+    steps, times = drawn[0].axes
+    assert [bar.get_bbox().height for bar in steps.patches] == [1, 2, 1]  # type: ignore[attr-defined]
+    assert np.array_equal(times.patches[0].get_data().values, [3, 1])  # type: ignore[attr-defined]
+    draw_exit_distributions([Measured(places[0])], tmp_path / "none.png")
+    assert (tmp_path / "none.png").stat().st_size > 0

@@ -39,6 +39,23 @@ def reproduce(
             help="Say what there is, what it costs, and whether the data is here.",
         ),
     ] = False,
+    write_results: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-results",
+            metavar="FILE",
+            help="Write one page of all that is in the folder of results.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Run these models or data sets alone, such as `minesweeper,sasgnn,eegnn`.",
+            show_default="all",
+        ),
+    ] = None,
     splits: Annotated[
         str | None,
         typer.Option(
@@ -66,51 +83,130 @@ def reproduce(
     A run that is in the folder of results, in any of its .jsonl files, is not done again. After
     Ctrl-C the same command goes on. Start it several times to share the work.
     """
-    if (name is None) == (not list_all):
-        raise typer.BadParameter("give NAME or --list")
+    if (name is not None) + list_all + (write_results is not None) != 1:
+        raise typer.BadParameter("give one of NAME, --list and --write-results")
     from eegnn.experiments import registry
     from eegnn.experiments.study import Plan
 
     plan = Plan(quick, _numbers(splits))
     console = Console(stderr=as_json)
+    if write_results is not None:
+        _write_results(write_results, out, data_dir, console)
+        return
     chosen = registry.by_cost(quick) if name in (None, "all") else [registry.find(str(name))]
     if list_all:
         rows = [_row(experiment, plan, out, data_dir) for experiment in chosen]
         console.print(_list(rows))
+        _print_elsewhere(rows, console)
         if as_json:
             print_json(experiments=rows)
         return
     done = []
     for experiment in chosen:
-        absent = registry.missing_data(experiment, plan, data_dir)
-        if name == "all" and absent:
-            console.print(f"{experiment.name}: left out, {', '.join(absent)} not here")
-            continue
-        done.append(_reproduce(experiment, plan, out, runs, data_dir, console))
+        configs = _only(experiment.configs(plan), only)
+        absent = registry.missing_data(configs, data_dir)
+        if name != "all":
+            absent = [each for each in absent if not _fetch(each, data_dir, console)]
+        here = [config for config in configs if config.dataset not in absent]
+        if absent:
+            console.print(f"{experiment.name}: {', '.join(absent)} not here, left out")
+            if not here:
+                continue
+        done.append(_reproduce(experiment, plan, here, out, runs, data_dir, console))
+    if not done and name != "all":
+        raise typer.Exit(1)
     if as_json:
         print_json(**({"experiments": done} if name == "all" else done[0]))
+
+
+def _only(configs: list[Config], names: str | None) -> list[Config]:
+    """Keep the runs of the named models, and of the named data sets."""
+    if names is None:
+        return configs
+    from eegnn.train.models import NAMES
+
+    words = {word.strip() for word in names.split(",")}
+    sets = {config.dataset.partition("@")[0] for config in configs}
+    if unknown := sorted(words - sets - NAMES.keys()):
+        raise typer.BadParameter(
+            f"must be models or data sets of the experiment ({', '.join(sorted(sets))}), got "
+            f"{unknown[0]!r}",
+            param_hint="--only",
+        )
+    models, data = words & NAMES.keys(), words & sets
+    return [
+        config
+        for config in configs
+        if (not models or config.model in models)
+        and (not data or config.dataset.partition("@")[0] in data)
+    ]
+
+
+def _fetch(dataset: str, data_dir: Path | None, console: Console) -> bool:
+    """Try to get a data set; say why where it does not work."""
+    from eegnn.data.open import open_problem
+
+    try:
+        open_problem(dataset, 0, data_dir)
+    except (OSError, ImportError) as error:
+        console.print(str(error), highlight=False)
+        return False
+    return True
+
+
+def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Console) -> None:
+    from eegnn.experiments import registry
+    from eegnn.experiments.runner import measure
+    from eegnn.experiments.study import Plan
+    from eegnn.io import write_atomically
+    from eegnn.report.study_results import Study, count, distinct, results_page
+
+    studies = []
+    for name in registry.EXPERIMENTS:
+        experiment = registry.find(name)
+        cells = experiment.cells(Plan())
+        missing = registry.missing_data([c for cell in cells for c in cell.configs], data_dir)
+        studies.append(
+            Study(experiment, measure(cells, _book(experiment, Plan(), folder)), missing)
+        )
+    write_atomically(page, results_page(studies).encode())
+    found = count(distinct(studies))
+    console.print(f"{page}: {found['from runs']} of {found['cells']} cells are from runs")
+
+
+def _book(experiment: Experiment, plan: Plan, folder: Path) -> Book:
+    from eegnn.experiments.book import Book
+    from eegnn.report.study import file_name
+
+    field = None if experiment.measurement is None else experiment.measurement.field
+    return Book(folder, file_name(experiment, plan), field)
 
 
 def _reproduce(
     experiment: Experiment,
     plan: Plan,
+    configs: list[Config],
     out: Path,
     runs: Path,
     data_dir: Path | None,
     console: Console,
 ) -> dict[str, Any]:
-    from eegnn.experiments.book import Book
     from eegnn.experiments.runner import do_runs, measure
-    from eegnn.report.study import MARKS, file_name, study_rows, write_study
+    from eegnn.report.study import MARKS, study_rows, write_study
 
-    configs = experiment.configs(plan)
-    book = Book(out, file_name(experiment, plan))
+    book = _book(experiment, plan, out)
     left: list[Config] = []
     try:
         if configs:
             with _bar(experiment.name, configs, book) as watch:
                 left = do_runs(
-                    configs, book, runs / experiment.name, data_dir, watch, experiment.keep_runs
+                    configs,
+                    book,
+                    runs / experiment.name,
+                    data_dir,
+                    watch,
+                    experiment.keep_runs,
+                    experiment.measurement,
                 )
     except KeyboardInterrupt:
         print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
@@ -122,7 +218,10 @@ def _reproduce(
     if left:
         console.print(f"{len(left)} of {len(configs)} runs are with other processes")
     for text, holds in findings:
-        console.print(f"{MARKS[holds]}: {text}", highlight=False)
+        if holds is not None:
+            console.print(f"{MARKS[holds]}: {text}", highlight=False)
+    if waiting := sum(finding.holds is None for finding in findings):
+        console.print(f"{MARKS[None]}: {waiting} of {len(findings)} statements")
     return {
         "name": experiment.name,
         "quick": plan.quick,
@@ -162,11 +261,9 @@ def _bar(name: str, configs: list[Config], book: Book) -> Iterator[Watcher]:
 
 
 def _row(experiment: Experiment, plan: Plan, out: Path, data_dir: Path | None) -> dict[str, Any]:
-    from eegnn.experiments.book import Book
     from eegnn.experiments.registry import missing_data
-    from eegnn.report.study import file_name
 
-    book = Book(out, file_name(experiment, plan))
+    book = _book(experiment, plan, out)
     configs = experiment.configs(plan)
     return {
         "name": experiment.name,
@@ -175,8 +272,18 @@ def _row(experiment: Experiment, plan: Plan, out: Path, data_dir: Path | None) -
         "quick_minutes": experiment.minutes[1],
         "runs": len(configs),
         "done": sum(map(book.has, configs)),
-        "missing": missing_data(experiment, plan, data_dir),
+        "missing": missing_data(configs, data_dir),
+        "needs": experiment.needs,
+        "command": f"eegnn reproduce {experiment.name}{' --quick' if plan.quick else ''}",
     }
+
+
+def _print_elsewhere(rows: list[dict[str, Any]], console: Console) -> None:
+    """Say what to type where there is what this machine has not."""
+    for row in rows:
+        wants = [*row["missing"], *([row["needs"]] if row["needs"] else [])]
+        if wants:
+            console.print(f"Elsewhere, with {', '.join(wants)}: {row['command']}", highlight=False)
 
 
 def _list(rows: list[dict[str, Any]]) -> Table:

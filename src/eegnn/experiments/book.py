@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from eegnn.experiments.study import Line
 from eegnn.train.config import Config, make_config
@@ -27,9 +29,11 @@ class Book:
         folder: of results.
         name: of the experiment; its runs go to ``NAME.jsonl``, those that could not be trained to
             ``NAME.failures.jsonl``.
+        field: what a line must have beside the usual; others do not count.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, field: str | None = None) -> None:
+        self.field = field
         self.path = folder / f"{name}.jsonl"
         self.failures = folder / f"{name}.failures.jsonl"
         self._lines: dict[str, Line] = {}
@@ -57,9 +61,9 @@ class Book:
         """Whether there is nothing left to do for that run."""
         return self.find(config) is not None or self.failed(config)
 
-    def add(self, folder: RunFolder, command: str) -> None:
-        """Write down a finished run."""
-        append_result(self.path, folder, command)
+    def add(self, folder: RunFolder, command: str, **more: Any) -> None:
+        """Write down a finished run, with further fields."""
+        append_result(self.path, folder, command, **more)
         self.refresh()
 
     def add_failure(self, config: Config, reason: str, command: str) -> None:
@@ -75,12 +79,20 @@ class Book:
         if self._sizes.get(path, 0) == size:
             return
         self._sizes[path] = size
-        for line in read_results(path):
-            try:
-                key = key_of(make_config(line["config"]))
-            except (KeyError, ValueError):
-                continue  # of a version with other settings: no run that can be asked for
+        for key, line in _keyed(path.resolve(), path.stat().st_mtime_ns, size):
             if "failed" in line:
                 self._failed.add(key)
-            else:
+            elif self.field is None or self.field in line:
                 self._lines.setdefault(key, line)
+
+
+@lru_cache(maxsize=256)
+def _keyed(path: Path, changed: int, size: int) -> list[tuple[str, Line]]:
+    """Read a file once, however many experiments look into it; anew when it has changed."""
+    found = []
+    for line in read_results(path):
+        try:
+            found.append((key_of(make_config(line["config"])), line))
+        except (KeyError, ValueError):
+            continue  # of a version with other settings: no run that can be asked for
+    return found

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from eegnn.experiments.study import ACCURACY, Cell, Experiment, Finding, Measured, Plan
+from eegnn.experiments.tables import each
 from eegnn.report.study_figures import draw_lines
 from eegnn.train.config import Config
 from eegnn.train.start import configure
@@ -36,7 +37,7 @@ def cells(plan: Plan) -> list[Cell]:
             row,
             str(depth),
             ACCURACY,
-            tuple(_config(dataset, row, depth, split, plan) for split in plan.over(SPLITS, 2)),
+            tuple(each(_config(dataset, row, depth, plan), "split", plan.over(SPLITS, 2))),
         )
         for group, dataset in DATASETS.items()
         for row in MODELS
@@ -44,10 +45,9 @@ def cells(plan: Plan) -> list[Cell]:
     ]
 
 
-def _config(dataset: str, row: str, depth: int, split: int, plan: Plan) -> Config:
+def _config(dataset: str, row: str, depth: int, plan: Plan) -> Config:
     model, options = MODELS[row]
     settings = {
-        "split": split,
         "num_layers": depth,
         "hidden_channels": 64,
         "lr": 0.005,

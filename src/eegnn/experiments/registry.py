@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from eegnn.data.registry import find as find_dataset
-from eegnn.experiments.study import Experiment, Plan
+from eegnn.experiments.study import Experiment
+from eegnn.train.config import Config
 
 #: Names on the command line, and the modules that hold the experiments.
 EXPERIMENTS = {
-    "depth-webkb": "eegnn.experiments.depth_webkb",
-    "graph-transfer": "eegnn.experiments.graph_transfer",
-    "exits-echo": "eegnn.experiments.exits_echo",
     "parameters": "eegnn.experiments.parameters",
+    "space": "eegnn.experiments.space",
+    "depth-webkb": "eegnn.experiments.depth_webkb",
+    "depth": "eegnn.experiments.depth",
+    "depth-width": "eegnn.experiments.depth_width",
+    "graph-transfer": "eegnn.experiments.graph_transfer",
+    "dirichlet": "eegnn.experiments.dirichlet",
+    "sensitivity": "eegnn.experiments.sensitivity",
+    "heterophilic": "eegnn.experiments.heterophilic",
+    "heterophilic-extended": "eegnn.experiments.heterophilic_extended",
+    "exits-heterophilic": "eegnn.experiments.exits_heterophilic",
+    "exits-time": "eegnn.experiments.exits_time",
+    "oracle": "eegnn.experiments.oracle",
+    "activations": "eegnn.experiments.activations",
+    "classic-exits": "eegnn.experiments.classic_exits",
+    "budget": "eegnn.experiments.budget",
+    "runtime": "eegnn.experiments.runtime",
+    "tradeoff": "eegnn.experiments.tradeoff",
+    "echo": "eegnn.experiments.echo",
+    "exits-echo": "eegnn.experiments.exits_echo",
+    "homophilic": "eegnn.experiments.homophilic",
+    "tu": "eegnn.experiments.tu",
+    "lrgb": "eegnn.experiments.lrgb",
+    "exits-peptides": "eegnn.experiments.exits_peptides",
+    "robustness": "eegnn.experiments.robustness",
+    "ogb": "eegnn.experiments.ogb",
 }
 
 
@@ -32,9 +56,9 @@ def by_cost(quick: bool = False) -> list[Experiment]:
     return sorted(map(find, EXPERIMENTS), key=lambda experiment: experiment.minutes[quick])
 
 
-def missing_data(experiment: Experiment, plan: Plan, root: Path | None = None) -> list[str]:
-    """Return the data sets of an experiment that are not on this machine."""
-    names = dict.fromkeys(config.dataset for config in experiment.configs(plan))
+def missing_data(configs: Sequence[Config], root: Path | None = None) -> list[str]:
+    """Return the data sets of runs that are not on this machine."""
+    names = dict.fromkeys(config.dataset for config in configs)
     return [
         name
         for name in names

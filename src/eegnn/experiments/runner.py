@@ -11,7 +11,7 @@ from typing import Any
 
 from eegnn.experiments.book import Book, key_of
 from eegnn.experiments.locks import Locks
-from eegnn.experiments.study import Cell, Measured
+from eegnn.experiments.study import Cell, Measured, Measurement
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.run import RunFolder
@@ -28,6 +28,7 @@ def do_runs(
     root: Path | None = None,
     watch: Watcher = lambda config, line: None,
     keep: bool = False,
+    measurement: Measurement | None = None,
 ) -> list[Config]:
     """Train what is not in the book, and write it there.
 
@@ -41,6 +42,7 @@ def do_runs(
         root: the data folder.
         watch: told of each run when it starts and after each epoch.
         keep: leave the folders of finished runs; else they are removed.
+        measurement: done on each trained model, and written with its result.
 
     Returns:
         What other processes are still at.
@@ -57,7 +59,7 @@ def do_runs(
                         continue
                     book.refresh()  # another process may have finished it since
                     if not book.has(config):
-                        _do(config, book, runs, root, watch, keep)
+                        _do(config, book, runs, root, watch, keep, measurement)
             if len(left) == len(pending):
                 break
             pending = left
@@ -68,7 +70,13 @@ def do_runs(
 
 
 def _do(
-    config: Config, book: Book, runs: Path, root: Path | None, watch: Watcher, keep: bool
+    config: Config,
+    book: Book,
+    runs: Path,
+    root: Path | None,
+    watch: Watcher,
+    keep: bool,
+    measurement: Measurement | None,
 ) -> None:
     folder = runs / f"{default_folder(config).name}-{key_of(config)[:8]}"
     watch(config, None)
@@ -79,7 +87,8 @@ def _do(
         book.add_failure(config, str(error), train_command(config))
         keep = False
     else:
-        book.add(RunFolder(folder), train_command(config))
+        more = {} if measurement is None else {measurement.field: measurement.look(folder, root)}
+        book.add(RunFolder(folder), train_command(config), **more)
     if not keep:
         shutil.rmtree(folder)
 

@@ -32,7 +32,13 @@ class Quantity:
     digits: int = 2
 
 
-ACCURACY = Quantity("test accuracy, %", lambda line: 100 * line["test"], "higher", 1)
+def percent(name: str, digits: int = 2) -> Quantity:
+    """Return the test score, of which more is better, as a percentage."""
+    return Quantity(f"test {name}, %", lambda line: 100 * line["test"], "higher", digits)
+
+
+ACCURACY = percent("accuracy", 1)
+AUROC = percent("AUROC")
 MAE = Quantity("test MAE", lambda line: line["test"], "lower", 3)
 LOG10_MSE = Quantity("log₁₀ of the test MSE", lambda line: math.log10(line["test"]), "lower")
 MEAN_EXIT = Quantity("mean exit layer", lambda line: line["exits"]["mean"], "equal", 1)
@@ -128,6 +134,19 @@ class Measured:
         return "better" if (gap > 0) == (self.cell.quantity.better == "higher") else "worse"
 
 
+class Measurement(NamedTuple):
+    """What is measured on a trained model, beyond the scores that every run has.
+
+    Args:
+        field: of the line of results that keeps it.
+        look: takes the folder of the finished run and the data folder, and returns what JSON can
+            hold.
+    """
+
+    field: str
+    look: Callable[[Path, Path | None], Any]
+
+
 class Finding(NamedTuple):
     """A statement of the paper, and whether our numbers bear it out; ``None``: not enough runs."""
 
@@ -166,6 +185,9 @@ class Experiment:
         findings: what the paper says about it, checked against the table.
         draw: makes the figure, from the table and a path.
         keep_runs: whether the folders of finished runs are kept.
+        measurement: on each trained model; a line of results without it is no result here.
+        why: the best explanation of what is worse than in the paper.
+        needs: what a machine needs beyond time and the data, such as a GPU.
     """
 
     name: str
@@ -178,6 +200,9 @@ class Experiment:
     draw: Callable[[Sequence[Measured], Path], None]
     findings: Callable[[Sequence[Measured]], Sequence[Finding]] = lambda table: ()
     keep_runs: bool = False
+    measurement: Measurement | None = None
+    why: str = ""
+    needs: str = ""
 
     def configs(self, plan: Plan) -> list[Config]:
         """All runs, each once."""

@@ -81,42 +81,53 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
     parts.append(f"Written by `eegnn reproduce {experiment.name}{quick}`.")
     parts.append(f"![{experiment.title}]({name}.png)")
     for group in dict.fromkeys(m.cell.group for m in table):
-        parts += _ours([m for m in table if m.cell.group == group], group)
+        parts += ours([m for m in table if m.cell.group == group], group)
     if any(m.cell.paper for m in table):
-        parts += ["## Beside the paper", _beside(table)]
+        parts += ["## Beside the paper", beside(table)]
+        if experiment.why and any(m.verdict == "worse" for m in table):
+            parts.append(f"The best explanation of what is worse: {experiment.why}")
     if findings := experiment.findings(table):
-        parts += ["## What the paper says", "\n".join(map(_finding, findings))]
+        parts += ["## What the paper says", "\n".join(map(said, findings))]
     return "\n\n".join(parts) + "\n"
 
 
-def _ours(table: Sequence[Measured], group: str) -> list[str]:
+def ours(table: Sequence[Measured], group: str) -> list[str]:
+    """Make a section with our numbers: a heading, what they are, and rows by columns."""
     quantities = dict.fromkeys(m.cell.quantity.name for m in table)
     runs = sorted({len(m.lines) for m in table if m.lines})
     counts = " or ".join(map(str, runs)) + (" run" if runs == [1] else " runs")
-    said = "; ".join(quantities) + (f": mean ± s.d. of {counts}" if runs else "")
+    what = "; ".join(quantities) + (f": mean ± s.d. of {counts}" if runs else "")
     columns = list(dict.fromkeys(m.cell.column for m in table))
     at = {(m.cell.row, m.cell.column): m for m in table}
-    lines = [_line(["", *columns]), _line(["---"] * (len(columns) + 1))]
+    lines = [table_line(["", *columns]), table_line(["---"] * (len(columns) + 1))]
     for row in dict.fromkeys(m.cell.row for m in table):
         cells = [number(at[row, c]) if (row, c) in at else "" for c in columns]
-        lines.append(_line([row, *cells]))
-    return [f"## {group}", f"{said[0].upper()}{said[1:]}.", "\n".join(lines)]
+        lines.append(table_line([row, *cells]))
+    return [f"## {group}", f"{what[0].upper()}{what[1:]}.", "\n".join(lines)]
 
 
-def _beside(table: Sequence[Measured]) -> str:
+def beside(table: Sequence[Measured]) -> str:
+    """Make a table with a line for each number of the paper, and ours beside it."""
     heading = ["", "", "", "ours", "runs", "the paper", "difference in s.d.", ""]
-    lines = [_line(heading), _line(["---"] * len(heading))]
+    lines = [table_line(heading), table_line(["---"] * len(heading))]
     for m in table:
         cell, paper = m.cell, m.cell.paper
         if paper is None:
             continue
         digits = cell.quantity.digits
-        said = f"{paper.mean:,.{digits}f}" + (f" ± {paper.sd:.{digits}f}" if paper.sd else "")
+        theirs = f"{paper.mean:,.{digits}f}" + (f" ± {paper.sd:.{digits}f}" if paper.sd else "")
         gap = "" if m.difference is None else f"{m.difference:+.1f}"
-        ours = number(m) if m.mean is not None else ""
-        runs = str(len(m.lines)) if cell.configs else ""
-        lines.append(_line([cell.group, cell.row, cell.column, ours, runs, said, gap, m.verdict]))
+        mean = number(m) if m.mean is not None else ""
+        runs = _runs(m) if cell.configs else ""
+        lines.append(
+            table_line([cell.group, cell.row, cell.column, mean, runs, theirs, gap, m.verdict])
+        )
     return "\n".join(lines)
+
+
+def _runs(measured: Measured) -> str:
+    done, wanted = len(measured.lines), len(measured.cell.configs)
+    return str(done) if done >= wanted else f"{done} of {wanted}"
 
 
 def number(measured: Measured) -> str:
@@ -129,10 +140,12 @@ def number(measured: Measured) -> str:
     return f"{measured.mean:,.{digits}f}{sd}{failed}"
 
 
-def _finding(finding: Finding) -> str:
+def said(finding: Finding) -> str:
+    """Make a line of a list: whether a statement holds, and the statement."""
     mark = MARKS[finding.holds]
     return f"- {mark if finding.holds is not False else f'**{mark}**'}: {finding.text}."
 
 
-def _line(cells: Sequence[str]) -> str:
+def table_line(cells: Sequence[str]) -> str:
+    """Make a line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"

@@ -15,7 +15,7 @@ from eegnn.experiments.study import Measured
 def draw_lines(table: Sequence[Measured], path: Path, x_label: str, *, log_x: bool = False) -> None:
     """Draw a panel for each group, a line for each row; the columns are numbers along the x-axis.
 
-    The band around a line is one standard deviation.
+    The band around a line is one standard deviation. A group without runs has no panel.
 
     Args:
         table: of an experiment, with one quantity.
@@ -23,9 +23,9 @@ def draw_lines(table: Sequence[Measured], path: Path, x_label: str, *, log_x: bo
         x_label: what the columns are.
         log_x: whether they are spaced by their logarithm.
     """
-    groups = list(dict.fromkeys(m.cell.group for m in table))
-    with _panels(len(groups), path) as axes:
-        for axis, group in zip(axes, groups, strict=True):
+    groups = list(dict.fromkeys(m.cell.group for m in table if m.mean is not None))
+    with _panels(max(len(groups), 1), path) as axes:
+        for axis, group in zip(axes, groups, strict=False):
             for row in dict.fromkeys(m.cell.row for m in table):
                 line = [m for m in table if (m.cell.group, m.cell.row) == (group, row)]
                 _draw_line(axis, row, line)
@@ -36,7 +36,8 @@ def draw_lines(table: Sequence[Measured], path: Path, x_label: str, *, log_x: bo
             axis.minorticks_off()
             axis.set(title=group, xlabel=x_label)
         axes[0].set_ylabel(table[0].cell.quantity.name)
-        axes[-1].legend()
+        if groups:
+            axes[-1].legend()
 
 
 def _draw_line(axis: Any, row: str, line: Sequence[Measured]) -> None:
@@ -88,7 +89,7 @@ def draw_bars(table: Sequence[Measured], path: Path) -> None:
     """Draw a panel for each group, a bar for each row and column, and the paper's value as a line.
 
     Args:
-        table: of an experiment, with one quantity.
+        table: of an experiment.
         path: where to write; the ending chooses the format.
     """
     groups = list(dict.fromkeys(m.cell.group for m in table))
@@ -99,7 +100,10 @@ def draw_bars(table: Sequence[Measured], path: Path) -> None:
         for axis, group in zip(axes, groups, strict=True):
             for number, column in enumerate(columns):
                 some = [m for m in table if (m.cell.group, m.cell.column) == (group, column)]
-                place = np.array([rows.index(m.cell.row) for m in some]) + (number - 0.5) * width
+                place = (
+                    np.array([rows.index(m.cell.row) for m in some])
+                    + (number - (len(columns) - 1) / 2) * width
+                )
                 axis.bar(place, [m.mean or 0.0 for m in some], width, label=column)
                 told = [(p, m.cell.paper.mean) for p, m in zip(place, some, strict=True)
                         if m.cell.paper is not None]  # fmt: skip
@@ -107,8 +111,54 @@ def draw_bars(table: Sequence[Measured], path: Path) -> None:
                     axis.plot([x - width / 2, x + width / 2], [y, y], color="black")
             axis.set_xticks(range(len(rows)), rows, rotation=40, ha="right")
             axis.set(title=group)
-        axes[0].set_ylabel(f"{table[0].cell.quantity.name} (black: the paper)")
+        said = "; ".join(dict.fromkeys(m.cell.quantity.name for m in table))
+        axes[0].set_ylabel(f"{said} (black: the paper)")
         axes[0].legend()
+
+
+def draw_tradeoff(table: Sequence[Measured], path: Path) -> None:
+    """Draw a panel for each group and each further column: the first column against it.
+
+    Args:
+        table: of an experiment with the same columns for each row, scores first.
+        path: where to write; the ending chooses the format.
+    """
+    at = {(m.cell.group, m.cell.row, m.cell.column): m.mean for m in table}
+    score, *costs = dict.fromkeys(m.cell.column for m in table)
+    panels = [
+        (group, cost) for group in dict.fromkeys(m.cell.group for m in table) for cost in costs
+    ]
+    with _panels(len(panels), path) as axes:
+        for axis, (group, cost) in zip(axes, panels, strict=True):
+            for row in dict.fromkeys(m.cell.row for m in table):
+                x, y = at.get((group, row, cost)), at.get((group, row, score))
+                if x is not None and y is not None:
+                    axis.scatter(x, y)
+                    axis.annotate(row, (x, y), xytext=(4, 4), textcoords="offset points")
+            axis.set_xscale("log")
+            axis.set(title=group, xlabel=cost, ylabel=score)
+
+
+def draw_exit_distributions(table: Sequence[Measured], path: Path) -> None:
+    """Draw for each group and row how many leave at each layer, and at each time.
+
+    Args:
+        table: of an experiment with the columns ``"layer"`` and ``"time"``, whose lines have
+            ``exits`` and ``exit_time``.
+        path: where to write; the ending chooses the format.
+    """
+    table = [m for m in table if m.lines]
+    with _panels(max(len(table), 1), path) as axes:
+        for axis, m in zip(axes, table, strict=False):
+            (line, *_) = m.lines
+            if m.cell.column == "time":
+                edges, counts = line["exit_time"]["edges"], line["exit_time"]["counts"]
+                axis.stairs(counts, edges, fill=True)
+            else:
+                counts = line["exits"]["histogram"]
+                axis.bar(range(len(counts)), counts)
+            axis.set(title=f"{m.cell.group}, {m.cell.row}", xlabel=f"exit {m.cell.column}")
+        axes[0].set_ylabel("test nodes")
 
 
 @contextmanager

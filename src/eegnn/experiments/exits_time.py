@@ -1,0 +1,82 @@
+"""Exit distributions: in steps, and in the time that the steps add up to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eegnn.experiments.heterophilic import DATASETS, QUICK
+from eegnn.experiments.study import (
+    MEAN_EXIT,
+    Cell,
+    Experiment,
+    Line,
+    Measurement,
+    Plan,
+    Quantity,
+)
+from eegnn.report.study_figures import draw_exit_distributions
+from eegnn.train.start import configure
+
+FIELD = "exit_time"
+BINS = 30
+#: The folds that the figures show, counted from 0.
+FOLDS = {
+    "Minesweeper": (0, 1, 4),
+    "Tolokers": (0,),
+    "Amazon-ratings": (0,),
+    "Questions": (0,),
+    "Roman-empire": (0,),
+}
+
+
+def look(run: Path, root: Path | None) -> dict[str, Any]:
+    """The histogram of the exit times of test nodes, and their mean."""
+    with np.load(run / "exits.npz") as arrays:
+        times = arrays["test_time"].astype(np.float64)
+    counts, edges = np.histogram(times, BINS, (0.0, max(float(times.max()), 1e-9)))
+    return {"mean": float(times.mean()), "counts": counts.tolist(), "edges": edges.tolist()}
+
+
+def _mean_time(line: Line) -> float:
+    return float(line[FIELD]["mean"])
+
+
+COLUMNS = {"layer": MEAN_EXIT, "time": Quantity("mean exit time", _mean_time, "equal")}
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """A table for each data set: a row for each fold, with the mean exit in steps and in time."""
+    settings = QUICK if plan.quick else {}
+    return [
+        Cell(
+            group,
+            f"fold {split + 1}",
+            column,
+            quantity,
+            (configure(DATASETS[group], "eegnn", None, {**settings, "split": split}),),
+        )
+        for group, folds in FOLDS.items()
+        for split in (plan.splits or (folds[:1] if plan.quick else folds))
+        for column, quantity in COLUMNS.items()
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="exits-time",
+    title="Exit distributions in steps and in time",
+    shows="The figures of the exits of test nodes (fig:node_distributions, "
+    "fig:amazon_node_distributions, fig:mines_node_distributions1 to 3, "
+    "fig:questions_node_distributions, fig:roman_empire_node_distributions), which come without "
+    "numbers.",
+    settings="EEGNN with its recipes, L = 20. The exit time of a node is the sum of the steps τ "
+    "that it took. The folds are the paper's for Minesweeper, the first for the others. 50 of the "
+    "minutes are for Minesweeper and Tolokers, the rest is estimated.",
+    quick="the first fold, 5 epochs, width 32",
+    minutes=(350, 1),
+    cells=cells,
+    draw=draw_exit_distributions,
+    measurement=Measurement(FIELD, look),
+)

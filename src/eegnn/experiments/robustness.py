@@ -1,0 +1,53 @@
+"""EEGNN on Peptides-struct with other widths and budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eegnn.experiments.lrgb import MAE, QUICK, SEEDS
+from eegnn.experiments.study import MEAN_EXIT, PARAMETERS, Cell, Experiment, Plan, Quantity, Score
+from eegnn.experiments.tables import with_recipe
+from eegnn.report.study_figures import draw_exits
+
+GROUP = "Peptides-struct"
+EXIT = "mean exit layer"
+COLUMNS: dict[str, Quantity] = {"MAE": MAE, "parameters": PARAMETERS, EXIT: MEAN_EXIT}
+#: tab:peptides_exit: (m', L), the error and the parameters.
+PAPER: dict[tuple[int, int], tuple[Score, Score]] = {
+    (50, 10): (Score(0.2783, 0.0120), Score(21_599)),
+    (100, 10): (Score(0.2668, 0.0065), Score(63_649)),
+    (200, 10): (Score(0.2607, 0.0049), Score(207_749)),
+    (300, 10): (Score(0.2532, 0.0050), Score(431_849)),
+    (300, 20): (Score(0.2548, 0.0057), Score(431_849)),
+    (300, 50): (Score(0.2572, 0.0066), Score(431_849)),
+}
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """A row for each setting: error, parameters and exits."""
+    found = []
+    for (width, budget), scores in PAPER.items():
+        settings: dict[str, Any] = {
+            **(QUICK if plan.quick else {}),
+            "hidden_channels": width,
+            "num_layers": budget,
+        }
+        configs = with_recipe("peptides-struct", "eegnn", "seed", plan.over(SEEDS, 1), settings)
+        row = f"m' = {width}, L = {budget}"
+        for (column, quantity), score in zip(COLUMNS.items(), (*scores, None), strict=True):
+            found.append(Cell(GROUP, row, column, quantity, tuple(configs), score))
+    return found
+
+
+EXPERIMENT = Experiment(
+    name="robustness",
+    title="Robustness on Peptides-struct",
+    shows="tab:peptides_exit and fig:peptides_exit_analysis.",
+    settings="The recipe of EEGNN with other widths and budgets, four seeds. The parameters are "
+    "those of our models, whose heads may be others than the paper's.",
+    quick="one epoch, one seed",
+    minutes=(250_000, 60),
+    cells=cells,
+    draw=lambda table, path: draw_exits([m for m in table if m.cell.column == EXIT], path),
+    needs="a GPU, or a hundred cores",
+)
