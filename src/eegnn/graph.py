@@ -221,10 +221,10 @@ class Adjacency:
         Returns:
             The selection, and its nodes as indices of this one.
         """
+        # index_select and 32-bit indices throughout: a third of the time of x[index] with 64.
         rowptr, position = _select_rows(self.rowptr, rows)
-        col = self.col[position].long()
-        outside = torch.zeros(self.num_nodes, dtype=torch.bool, device=col.device)
-        outside[col] = True
+        col = self.col.index_select(0, position)
+        outside = torch.bincount(col, minlength=self.num_nodes) > 0
         outside[rows] = False
         order = torch.cat([rows, outside.nonzero().view(-1)])
         number = torch.empty(self.num_nodes, dtype=self.col.dtype, device=col.device)
@@ -232,7 +232,7 @@ class Adjacency:
         ends = rowptr[-1:].expand(order.numel() - rows.numel())
         part = Adjacency(
             rowptr=torch.cat([rowptr, ends]),
-            col=number[col],
+            col=number.index_select(0, col),
             degree=self.degree[order],
             batch=None if self.batch is None else self.batch[order],
             num_graphs=self.num_graphs,
@@ -240,7 +240,7 @@ class Adjacency:
         )
         part.inner = rows.numel()
         for key, values in self._values.items():
-            value = values[0][position]
+            value = values[0].index_select(0, position)
             part._values[key] = value, value
         return part, order
 
@@ -317,11 +317,11 @@ def _rowptr(count: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """CSR pointer of a few rows, and the positions of their entries."""
-    start = rowptr[rows].long()
-    count = rowptr[rows + 1].long() - start
+    start = rowptr.index_select(0, rows)
+    count = rowptr.index_select(0, rows + 1) - start
     pointer = _rowptr(count, rowptr.dtype)
-    offset = torch.repeat_interleave(start - pointer[:-1].long(), count)
-    return pointer, torch.arange(offset.numel(), device=offset.device) + offset
+    offset = torch.repeat_interleave(start - pointer[:-1], count)
+    return pointer, torch.arange(offset.numel(), dtype=rowptr.dtype, device=rowptr.device) + offset
 
 
 def _check_edge_index(edge_index: Tensor) -> Tensor:

@@ -131,7 +131,7 @@ def test_a_click_opens_a_trajectory(browser: Browser) -> None:
     assert "Cell 3, 5" in panel  # third row, fifth column
     for word in ("Left at", "Answer", "Truth", "still here", "step τ", "confidence"):
         assert word in panel
-    assert browser.run("document.querySelectorAll('.panel svg path').length") >= 3
+    browser.wait("document.querySelectorAll('.panel svg path').length >= 3")
 
 
 def test_the_keyboard_does_it_all(browser: Browser) -> None:

@@ -36,7 +36,7 @@ def test_nodes_take_steps_of_the_backbone_and_are_decoded_where_they_leave(
     x, adj = states(N), adjacency(N, PAIRS)
     with torch.no_grad():
         for seed in range(10):  # until nodes leave at different layers
-            built = model(backbone, seed=seed, objective=objective, **LIVELY)
+            built = model(backbone, seed=seed, objective=objective, answer="state", **LIVELY)
             out, exits = built(x, adj, return_exits=True)
             if len(exits.layer.unique()) > 1:
                 break
@@ -59,7 +59,7 @@ def test_who_never_leaves_has_a_residual_model(
     backbone: str, kind: type[LayeredModel], activation: str, shared: bool
 ) -> None:
     options: dict[str, Any] = {"activation": activation, "shared": shared}
-    built = model(backbone, step_size=1.0, continue_bias=100.0, **options)
+    built = model(backbone, step_size=1.0, continue_bias=100.0, answer="state", **options)
     plain = kind(4, 6, 2, 5, residual=True, **options).double().eval()  # type: ignore[arg-type]
     plain.encoder, plain.decoder = built.encoder, built.decoder
     steps = [built.loop.step] if shared else list(built.loop.step)

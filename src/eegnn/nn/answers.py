@@ -42,6 +42,21 @@ class StateAnswer:
         return self.readout(taken)
 
 
+class Record(StateAnswer):
+    """Notes what every unit would say at each layer, ``[U, C]``, and ``log_here`` ``[U]``."""
+
+    def __init__(self, readout: Readout) -> None:
+        super().__init__(readout)
+        self.outputs: list[Tensor] = []
+        self.log_here: list[Tensor] = []
+
+    def see(self, units: Tensor, log_here: Tensor) -> None:
+        """Decode now: the states change in place."""
+        super().see(units, log_here)
+        self.outputs.append(self.readout(units).clone())
+        self.log_here.append(log_here)
+
+
 class MixtureAnswer(StateAnswer):
     r"""The mixture of the exits passed so far, the one that is taken counting for the rest.
 

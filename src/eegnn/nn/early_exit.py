@@ -15,7 +15,7 @@ from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.answers import MixtureAnswer, Readout, StateAnswer
+from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.inference import NodeWalk, Rules, hops, reader
@@ -184,7 +184,7 @@ class EarlyExit(nn.Module):
         answer = StateAnswer(readout or _states)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task)
-        if self._may_skip(h, log_stay_limit, noisy):
+        if self._may_skip(h, noisy):
             return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
@@ -206,6 +206,10 @@ class EarlyExit(nn.Module):
         """
         readout = readout or _states
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
+            record = Record(readout)
+            self._skip(h, adj, steps, record, self.num_layers, -math.inf)
+            return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
         outputs, log_stay = [], []
         for layer in range(self.num_layers):
@@ -283,11 +287,11 @@ class EarlyExit(nn.Module):
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
 
-    def _may_skip(self, h: Tensor, log_stay_limit: float | None, noisy: bool) -> bool:
-        """Whether to leave out what nobody needs; where nobody can leave, everything is needed."""
+    def _may_skip(self, h: Tensor, noisy: bool) -> bool:
+        """Whether to leave out what nobody needs."""
         return (
             self.level == "node"
-            and log_stay_limit != -math.inf
+            and "_advance" not in vars(self)  # else someone watches the states of all nodes
             and not (self.training or noisy or torch.is_grad_enabled())
             and not torch.is_autocast_enabled(h.device.type)
         )

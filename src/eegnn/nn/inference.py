@@ -20,7 +20,7 @@ from eegnn.nn.sas import SASStep
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).
 ROW_WORK = 64
 #: Making a smaller graph takes the time of so many steps on it.
-BUILD_WORK = 3.0
+BUILD_WORK = 2.0
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
