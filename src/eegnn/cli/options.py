@@ -59,4 +59,13 @@ TargetCost = Annotated[
         help="Spend this share of the budget, by the rule of `eegnn calibrate`.",
     ),
 ]
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Passes over the training data.",
+        show_default="the recipe's, or 1000",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, command_line, print_json, progress_bar
-from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName
+from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs
 
 
 @app.command()
@@ -39,15 +39,7 @@ def train(
             show_default="0",
         ),
     ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Passes over the training data.",
-            show_default="the recipe's, or 1000",
-        ),
-    ] = None,
+    epochs: Epochs = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName
+from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs
 
 
 @app.command()
@@ -26,15 +26,7 @@ def tune(
             help="Where Optuna keeps the study; processes with the same one share the work.",
         ),
     ] = "sqlite:///study.db",
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Passes over the training data in a trial.",
-            show_default="the recipe's, or 1000",
-        ),
-    ] = None,
+    epochs: Epochs = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(

@@ -140,6 +140,9 @@ class EarlyExit(nn.Module):
         self.step = _as_steps(step, num_layers)
         self.confidence = confidence
         self.temperature = temperature
+        #: Called in evaluation with all states before the first step and after each; while it is
+        #: set nothing is skipped.
+        self.watch: Callable[[Tensor], None] | None = None
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -265,6 +268,8 @@ class EarlyExit(nn.Module):
         """Each unit walks until it leaves: evaluation, and training with ``"sampled"``."""
         ledger = Ledger(self._num_units(h, adj), limit, h)
         survival: list[Tensor] = []
+        if self.watch is not None:
+            self.watch(h)
         for layer in range(limit):
             decision = self._keep(self._decide, h, adj, noisy)
             offer = answer.offer(decision.units, ledger.log_stay)
@@ -283,6 +288,8 @@ class EarlyExit(nn.Module):
                 ledger.drop(keep)
                 answer.keep(keep)
             h = self._keep(self._advance, h, adj, steps, layer, self._tau(tau, adj, ledger))
+            if self.watch is not None:
+                self.watch(h)
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger.time) if self.training else None
         return answer.finish(taken), ledger.exits(self.num_layers, expected)
@@ -291,7 +298,7 @@ class EarlyExit(nn.Module):
         """Whether to leave out what nobody needs."""
         return (
             self.level == "node"
-            and "_advance" not in vars(self)  # else someone watches the states of all nodes
+            and self.watch is None
             and not (self.training or noisy or torch.is_grad_enabled())
             and not torch.is_autocast_enabled(h.device.type)
         )
