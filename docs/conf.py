@@ -5,8 +5,9 @@ import eegnn
 project = "EEGNN"
 copyright = "The EEGNN authors"
 version = release = eegnn.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_nb"]
 myst_enable_extensions = ["dollarmath"]
+nb_execution_mode = "off"  # the notebooks are kept with their outputs; a test runs them
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "EEGNN"
