@@ -28,6 +28,17 @@ def test_propagation_is_the_dense_product(
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("several", [0, 1, 5])
+def test_several_at_once_are_as_one_by_one(several: int, norm: Norm) -> None:
+    x = torch.from_numpy(np.stack([features(6, 4, seed) for seed in range(7)])[:several])
+    adj = Adjacency.from_edge_index(both_ways(TRIANGLE_AND_TAIL), 6)
+    out = adj.propagate(x, norm)
+    assert out.shape == x.shape
+    for one, given_one in zip(out, x, strict=True):
+        torch.testing.assert_close(one, adj.propagate(given_one, norm))
+
+
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(
     ("dtype", "rtol"), [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 2e-2)]
 )

@@ -155,12 +155,15 @@ class Adjacency:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
 
         Args:
-            x: ``[n, d]``.
+            x: ``[n, d]``, or ``[s, n, d]`` for several at once.
             norm: ``"sym"`` for :math:`\mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}`, ``"mean"``
                 for :math:`\mathbf{D}^{-1}\mathbf{A}`, ``"sum"`` for :math:`\mathbf{A}`.
         """
         if x.dtype in (torch.float16, torch.bfloat16):  # the CPU kernels need float32
             return self.propagate(x.float(), norm).to(x.dtype)
+        if x.dim() == 3:  # side by side: one product
+            side = self.propagate(x.transpose(0, 1).flatten(1), norm)
+            return side.unflatten(1, (x.size(0), x.size(2))).transpose(0, 1)
         value, transposed = self._norm_values(norm, x.dtype)
         return spmm(self.rowptr, self.col, value, transposed, x)
 

@@ -16,6 +16,8 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "SASGNN, a weight for each layer": (SASGNN, {"shared": False}),
     "expected": (EEGNN, {"objective": "expected", "conv_dropout": 0.3}),
     "averaged": (EEGNN, {"objective": "averaged"}),
+    "a fixed step": (EEGNN, {"step_size": 0.7, "exit_bias": True}),
+    "a fixed step, larger heads": (EEGNN, {"step_size": 0.7, "head_layers": 2, "head_norm": True}),
     "sampled": (EEGNN, {"objective": "sampled"}),
     "frozen": (EEGNN, {"objective": "expected", "after_exit": "freeze"}),
 }

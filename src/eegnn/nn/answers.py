@@ -13,10 +13,16 @@ Readout = Callable[[Tensor], Tensor]
 
 
 class StateAnswer:
-    """The state at the exit, decoded: the paper's. Decoding waits until everyone has left."""
+    """The state at the exit, decoded: the paper's. Decoding waits until everyone has left.
 
-    def __init__(self, readout: Readout) -> None:
+    Args:
+        readout: the decoder, ``[U, m'] → [U, C]``.
+        bias: ``[L + 1, C]``, added to what is decoded at each layer.
+    """
+
+    def __init__(self, readout: Readout, bias: Tensor | None = None) -> None:
         self.readout = readout
+        self.bias = bias
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Look at the states ``[U, m']``, reached with log-probability ``log_here`` ``[U]``."""
@@ -37,23 +43,25 @@ class StateAnswer:
     def keep(self, units: Tensor) -> None:
         """Only these units (``bool [U]`` or ``int64 [u]``) are still here."""
 
-    def finish(self, taken: Tensor) -> Tensor:
-        """From what all units took with them to the output ``[U, C]``."""
-        return self.readout(taken)
+    def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
+        """From what all units took with them, at ``layer`` ``[U]``, to the output ``[U, C]``."""
+        out = self.readout(taken)
+        return out if self.bias is None else out + self.bias[layer]
 
 
 class Record(StateAnswer):
     """Notes what every unit would say at each layer, ``[U, C]``, and ``log_here`` ``[U]``."""
 
-    def __init__(self, readout: Readout) -> None:
-        super().__init__(readout)
+    def __init__(self, readout: Readout, bias: Tensor | None = None) -> None:
+        super().__init__(readout, bias)
         self.outputs: list[Tensor] = []
         self.log_here: list[Tensor] = []
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
-        """Decode now: the states change in place."""
+        """Decode now."""
         super().see(units, log_here)
-        self.outputs.append(self.readout(units).clone())
+        out = self.readout(units).clone()  # the states change in place
+        self.outputs.append(out if self.bias is None else out + self.bias[len(self.outputs)])
         self.log_here.append(log_here)
 
 
@@ -71,16 +79,20 @@ class MixtureAnswer(StateAnswer):
     a call of the decoder for each layer.
     """
 
-    def __init__(self, readout: Readout, task: str) -> None:
-        super().__init__(readout)
+    def __init__(self, readout: Readout, task: str, bias: Tensor | None = None) -> None:
+        super().__init__(readout, bias)
         self._mixture = MIXTURES[task]
         self._encode = self._mixture.encode
         self._classes = task == "classification"
         self._passed: Tensor | None = None
+        self._layer = 0
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Decode the states."""
         out = self.readout(units)
+        if self.bias is not None:
+            out = out + self.bias[self._layer]
+        self._layer += 1
         # Classes are few and units many, and so the sum over classes runs over long rows, not
         # over many short ones: a third of the time with two classes.
         self._here = log_softmax(out.T.contiguous(), 0).T if self._classes else self._encode(out)
@@ -104,6 +116,6 @@ class MixtureAnswer(StateAnswer):
         if self._passed is not None:
             self._passed = self._passed[units]
 
-    def finish(self, taken: Tensor) -> Tensor:
+    def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
         """Back to logits, or to values."""
         return self._mixture.decode(taken)

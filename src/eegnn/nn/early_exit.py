@@ -156,6 +156,7 @@ class EarlyExit(nn.Module):
         adj: Adjacency,
         edge_attr: Tensor | None = None,
         readout: Readout | None = None,
+        bias: Tensor | None = None,
         *,
         max_layers: int | None = None,
         exit_threshold: float | None = None,
@@ -168,6 +169,7 @@ class EarlyExit(nn.Module):
             adj: the graph.
             edge_attr: edge features for a step that uses them.
             readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
+            bias: ``[L + 1, C]``, added to what the decoder says at each layer.
             max_layers: stop everyone after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value.
                 ``None``: the objective's own rule. Evaluation only.
@@ -182,11 +184,11 @@ class EarlyExit(nn.Module):
         if sample and self.objective != "sampled":
             raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
         if self.training and self.objective != "sampled":
-            return self._mixture(h, adj, steps, readout or _states, limit)
+            return self._mixture(h, adj, steps, readout or _states, bias, limit)
         noisy = self.training if sample is None else sample
-        answer = StateAnswer(readout or _states)
+        answer = StateAnswer(readout or _states, bias)
         if readout is not None and self.answer == "mixture":
-            answer = MixtureAnswer(readout, self.task)
+            answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
             return self._skip(h, adj, steps, answer, limit, log_stay_limit)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
@@ -197,11 +199,12 @@ class EarlyExit(nn.Module):
         adj: Adjacency,
         edge_attr: Tensor | None = None,
         readout: Readout | None = None,
+        bias: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         r"""Let everyone go on to the end, and decode at every layer; without noise.
 
         Args:
-            h, adj, edge_attr, readout: as in :meth:`forward`.
+            h, adj, edge_attr, readout, bias: as in :meth:`forward`.
 
         Returns:
             Outputs ``[L + 1, U, C]``, and ``[L, U]``, the log-probability of going on after the
@@ -210,7 +213,7 @@ class EarlyExit(nn.Module):
         readout = readout or _states
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
-            record = Record(readout)
+            record = Record(readout, bias)
             self._skip(h, adj, steps, record, self.num_layers, -math.inf)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
@@ -221,16 +224,38 @@ class EarlyExit(nn.Module):
             log_stay.append(ledger.survive(decision.score))
             h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
         outputs.append(readout(self._units(h, adj)))
-        return torch.stack(outputs), torch.stack(log_stay)
+        return _shifted(torch.stack(outputs), bias), torch.stack(log_stay)
 
     def _mixture(
-        self, h: Tensor, adj: Adjacency, steps: Sequence[Step], readout: Readout, limit: int
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        steps: Sequence[Step],
+        readout: Readout,
+        bias: Tensor | None,
+        limit: int,
     ) -> tuple[Tensor, Exits]:
         """Training without sampling: the exact mixture over all exits.
 
         Who would have left matters to nobody but frozen nodes, so the books are kept for all layers
         at once: less to do on small graphs.
         """
+        decide = self._decisions_at_once if self._can_wait(h) and limit else self._decisions
+        units, score, tau = decide(h, adj, steps, limit)
+        if self.recompute:
+            outputs = torch.stack([self._keep(readout, one) for one in units])
+        else:
+            outputs = _decoded(readout, units)
+        outputs = _shifted(outputs, bias)
+        exits = mixed_exits(score, tau.detach(), self.num_layers)
+        log_weight = exit_log_probabilities(score)
+        out = MIXTURES[self.task].mean(log_weight, outputs)
+        return out, dataclasses.replace(exits, outputs=outputs, log_weight=log_weight)
+
+    def _decisions(
+        self, h: Tensor, adj: Adjacency, steps: Sequence[Step], limit: int
+    ) -> tuple[list[Tensor], Tensor, Tensor]:
+        """What is decoded at each layer, and for each step ``[steps, U]`` the scores and τ."""
         freezing = self.level == "node" and self.after_exit == "freeze"
         log_stay = h.new_zeros(self._num_units(h, adj))
         units, scores, taus = [], [], []
@@ -245,15 +270,30 @@ class EarlyExit(nn.Module):
             taus.append(tau)
             h = self._keep(self._advance, h, adj, steps, layer, tau)
         units.append(self._units(h, adj))
-        if self.recompute:
-            outputs = torch.stack([self._keep(readout, one) for one in units])
-        else:
-            outputs = _decoded(readout, units)
-        score, tau = (_stack(rows, log_stay) for rows in (scores, taus))
-        exits = mixed_exits(score, tau.detach(), self.num_layers)
-        log_weight = exit_log_probabilities(score)
-        out = MIXTURES[self.task].mean(log_weight, outputs)
-        return out, dataclasses.replace(exits, outputs=outputs, log_weight=log_weight)
+        return units, _stack(scores, log_stay), _stack(taus, log_stay)
+
+    def _can_wait(self, h: Tensor) -> bool:
+        """Whether no decision changes a state, and all of them can be made together."""
+        return (
+            self.level == "node"
+            and self.after_exit == "evolve"
+            and not isinstance(self.step_size, str)
+            and not self.recompute
+            and _small(h)
+            and all(getattr(head, "stacks", False) for head in (self.confidence, self.temperature))
+        )
+
+    def _decisions_at_once(
+        self, h: Tensor, adj: Adjacency, steps: Sequence[Step], limit: int
+    ) -> tuple[list[Tensor], Tensor, Tensor]:
+        """:meth:`_decisions` where they can wait: a quarter less time for a small graph."""
+        tau = h.new_full((h.size(0),), float(self.step_size))
+        units = [h]
+        for layer in range(limit):
+            h = self._advance(h, adj, steps, layer, tau)
+            units.append(h)
+        decision = self._decide(torch.stack(units[:-1]), adj, noisy=False)
+        return units, decision.score, tau.expand(limit, -1)
 
     def _walk(
         self,
@@ -292,7 +332,7 @@ class EarlyExit(nn.Module):
                 self.watch(h)
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
         expected = _stack(survival, ledger.time) if self.training else None
-        return answer.finish(taken), ledger.exits(self.num_layers, expected)
+        return answer.finish(taken, ledger.layer), ledger.exits(self.num_layers, expected)
 
     def _may_skip(self, h: Tensor, noisy: bool) -> bool:
         """Whether to leave out what nobody needs."""
@@ -342,7 +382,7 @@ class EarlyExit(nn.Module):
         inverse = self._look(self.temperature, seen_nodes, seen_units, adj)
         # In the precision of the states, also under autocast: a product of many τ needs it.
         confidence, inverse = confidence.to(h.dtype), inverse.to(h.dtype)
-        delta = confidence[:, 0] - confidence[:, 1]
+        delta = confidence[..., 0] - confidence[..., 1]
         drawn = delta + logistic_noise(delta) if noisy else delta
         tau = continue_score(drawn, inverse, self.hard and self.training)
         # The argmax does not depend on ν: the sampled exit continues with probability σ(δ). The
@@ -423,9 +463,19 @@ def _states(units: Tensor) -> Tensor:
 
 def _decoded(readout: Readout, units: list[Tensor]) -> Tensor:
     """Decode ``[U, m']`` of every layer: small ones together, large ones while in the cache."""
-    if units[0].numel() <= 2**16:
+    if _small(units[0]):
         return readout(torch.stack(units))
     return torch.stack([readout(states) for states in units])
+
+
+def _small(states: Tensor) -> bool:
+    """Whether the states of all layers are better treated together: they fit into the cache."""
+    return states.numel() <= 2**16
+
+
+def _shifted(outputs: Tensor, bias: Tensor | None) -> Tensor:
+    """Outputs ``[layers, U, C]``, each with the bias of its layer."""
+    return outputs if bias is None else outputs + bias[: outputs.size(0)].unsqueeze(1)
 
 
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Unpack
 
+import torch
 from torch import Tensor, nn
 
 from eegnn import _check
@@ -34,6 +35,7 @@ class ExitArguments(Shared, total=False):
     head_scale: float
     nu0: float
     recompute: bool
+    exit_bias: bool
 
 
 class ExitModel(GraphModel):
@@ -55,6 +57,8 @@ class ExitModel(GraphModel):
         continue_bias, head_scale: the start of the heads, see
             :class:`~eegnn.nn.heads.Confidence`.
         nu0: :math:`\nu_0`, the smallest inverse temperature.
+        exit_bias: add a learned :math:`\mathbf{b}_l` to what is decoded at layer :math:`l`: for
+            tasks where *when* a unit can leave says *what* it should answer, such as distances.
         **kwargs: of :class:`~eegnn.nn.model.GraphModel`.
     """
 
@@ -81,6 +85,7 @@ class ExitModel(GraphModel):
         head_scale: float = 0.1,
         nu0: float = 0.1,
         recompute: bool = False,
+        exit_bias: bool = False,
         **kwargs: Unpack[Shared],
     ) -> None:
         own = arguments_in(locals())
@@ -112,6 +117,9 @@ class ExitModel(GraphModel):
             task=self.task,
             recompute=recompute,
         )
+        self.exit_bias = (
+            ExitBias(num_layers, out_channels) if _check.boolean("exit_bias", exit_bias) else None
+        )
 
     @property
     def averages_loss(self) -> bool:
@@ -134,10 +142,28 @@ class ExitModel(GraphModel):
             adj,
             edge_attr,
             self.decoder,
+            None if self.exit_bias is None else self.exit_bias.bias,
             max_layers=max_layers,
             exit_threshold=exit_threshold,
             sample=sample,
         )
+
+
+class ExitBias(nn.Module):
+    r"""A bias :math:`\mathbf{b}_l` for what is decoded at each layer, at first 0.
+
+    Args:
+        num_layers: the budget :math:`L`.
+        out_channels: number of outputs :math:`C`.
+    """
+
+    def __init__(self, num_layers: int, out_channels: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(num_layers + 1, out_channels))
+
+    def reset_parameters(self) -> None:
+        """Back to 0."""
+        nn.init.zeros_(self.bias)
 
 
 def _head(

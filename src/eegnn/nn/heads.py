@@ -2,7 +2,8 @@ r"""The networks that look at a state and decide: confidence :math:`f_c`, temper
 
 Every head is called as ``head(h, adj)``. Those that read neighbours have ``uses_graph = True``; at
 graph level they run on the nodes and their outputs are averaged over each graph, while the others
-run on the pooled states (Algorithm 2).
+run on the pooled states (Algorithm 2). Those with ``stacks = True`` take the states of several
+layers at once, ``[s, n, m']``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class MeanGNN(nn.Module):
     """
 
     uses_graph = True
+    stacks = True
 
     def __init__(
         self,
@@ -56,9 +58,9 @@ class MeanGNN(nn.Module):
             own, mean = lin.weight.chunk(2, dim=1)
             # Averaging and the linear map commute: propagate the narrower side. Then one product
             # makes both halves, since products with two columns are slower than with four.
-            if lin.out_features < h.size(1):
+            if lin.out_features < h.size(-1):
                 both = nn.functional.linear(h, torch.cat([own, mean]))
-                centre, around = both.tensor_split(2, dim=1)
+                centre, around = both.tensor_split(2, dim=-1)
                 around = adj.propagate(around, "mean")
             else:
                 centre = nn.functional.linear(h, own)
@@ -78,6 +80,7 @@ class MLP(nn.Module):
     """Linear layers with ReLU between them; sees each unit alone. Arguments as :class:`MeanGNN`."""
 
     uses_graph = False
+    stacks = True
 
     def __init__(
         self,
@@ -186,6 +189,11 @@ class Confidence(nn.Module):
         """Whether the head reads neighbours."""
         return bool(self.head.uses_graph)
 
+    @property
+    def stacks(self) -> bool:
+        """Whether the head takes the states of several layers at once."""
+        return bool(getattr(self.head, "stacks", False))
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.head.reset_parameters()  # type: ignore[operator]
@@ -229,6 +237,11 @@ class Temperature(nn.Module):
     def uses_graph(self) -> bool:
         """Whether the head reads neighbours."""
         return bool(self.head.uses_graph)
+
+    @property
+    def stacks(self) -> bool:
+        """Whether the head takes the states of several layers at once."""
+        return bool(getattr(self.head, "stacks", False))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

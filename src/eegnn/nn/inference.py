@@ -121,7 +121,7 @@ class NodeWalk:
             cost=self.layer.to(self.time.dtype).sum() / max(n * num_layers, 1),
             num_layers=num_layers,
         )
-        return self.answer.finish(self.taken), exits
+        return self.answer.finish(self.taken, self.layer), exits
 
     def _decide(self, layer: int) -> Tensor:
         """Let the heads look and nodes leave; return τ of all rows that are computed."""
