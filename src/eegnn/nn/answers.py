@@ -37,9 +37,25 @@ class StateAnswer:
     def keep(self, units: Tensor) -> None:
         """Only these units (``bool [U]`` or ``int64 [u]``) are still here."""
 
+    def forget(self) -> None:
+        """Let go of what was seen last; the rest of what is known takes little memory."""
+        del self._units
+
     def finish(self, taken: Tensor) -> Tensor:
         """From what all units took with them to the output ``[U, C]``."""
         return self.readout(taken)
+
+
+class DecodedAnswer(StateAnswer):
+    """The same, decoded at once: who left takes the prediction along, not the wider state."""
+
+    def take(self, rows: Tensor | None = None) -> Tensor:
+        """The prediction of these units."""
+        return self.readout(super().take(rows))
+
+    def finish(self, taken: Tensor) -> Tensor:
+        """All is decoded."""
+        return taken
 
 
 class Record(StateAnswer):
@@ -103,6 +119,10 @@ class MixtureAnswer(StateAnswer):
         """Drop the rows of the others."""
         if self._passed is not None:
             self._passed = self._passed[units]
+
+    def forget(self) -> None:
+        """Let go of the decoded states; what was passed stays."""
+        del self._here, self._log_here
 
     def finish(self, taken: Tensor) -> Tensor:
         """Back to logits, or to values."""
