@@ -19,7 +19,7 @@ from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
 from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import Batches, Units
+from eegnn.train.batches import Batches, Units, check_blocks
 from eegnn.train.config import Config
 from eegnn.train.evaluate import Evaluation, evaluate
 from eegnn.train.gradients import GradientNorms
@@ -63,7 +63,10 @@ class Trainer:
         self.folder = folder
         torch.manual_seed(config.seed)
         self.model: GraphModel = build_model(config, problem)
-        self.batches = Batches(problem, config.batch_size, self.model.edge_dim is not None)
+        if config.blocks:
+            check_blocks(self.model)
+        with_edges = self.model.edge_dim is not None
+        self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, config.halo)
         self.problem = problem
         self.loss = choose_loss(
             config.loss, problem.task, self.model.averages_loss, config.full_depth_weight
