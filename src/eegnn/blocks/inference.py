@@ -223,10 +223,10 @@ class _Inference:
 
     def _exchange(self, states: StateFile, indices: list[int] | range) -> None:
         """Bring to all ranks what they read of blocks that others have computed."""
-        if self.ranks.size == 1:
-            return
         for index in indices:
             rows = self.edges[index]
+            if rows.numel() == 0:  # always so where there is one rank
+                continue
             values = states.values[rows]
             self.ranks.send(values, index)
             if not self.ranks.owns(index):

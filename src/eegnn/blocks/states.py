@@ -6,7 +6,6 @@ import mmap
 import tempfile
 
 import torch
-from torch import Tensor
 
 
 class StateFile:
@@ -29,11 +28,8 @@ class StateFile:
         with tempfile.TemporaryFile() as file:
             file.truncate(max(size, 1))  # an empty file cannot be mapped
             self._map = mmap.mmap(file.fileno(), max(size, 1))
-        values = torch.frombuffer(self._map, dtype=torch.uint8, count=size) if size else None
-        if values is None:
-            self.values = torch.empty(rows, columns, dtype=dtype)
-        else:
-            self.values: Tensor = values.view(dtype).view(rows, columns)
+        flat = torch.frombuffer(self._map, dtype=dtype) if size else torch.empty(0, dtype=dtype)
+        self.values = flat.view(rows, columns)
 
     def release(self) -> None:
         """Let go of the pages in memory; the values stay."""

@@ -46,7 +46,7 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     Returns:
         PyG ``Data`` with ``x [n, 16]``, ``edge_index [2, 10 n]`` (both directions) and ``y``.
     """
-    n = _check.integer("nodes", nodes, at_least=2 * COMMUNITY)
+    n = _check.integer("nodes", nodes, at_least=COMMUNITY)
     rng = np.random.default_rng(_check.integer("seed", seed, at_least=0))
     weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
     community = np.arange(n) // COMMUNITY

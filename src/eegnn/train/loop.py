@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import math
 import time
 import warnings
@@ -20,7 +21,7 @@ from eegnn.data.problem import Problem
 from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units, check_blocks
-from eegnn.train.config import Config
+from eegnn.train.config import Config, make_config
 from eegnn.train.evaluate import Evaluation, evaluate
 from eegnn.train.gradients import GradientNorms
 from eegnn.train.hints import ExitHints
@@ -107,7 +108,8 @@ class Trainer:
         if state is None:
             self.folder.truncate_metrics(0)
             return
-        if state["config"] != self.config.model_dump_json():
+        # A setting that the state does not know, because it is younger, had its default.
+        if make_config(json.loads(state["config"])) != self.config:
             raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
