@@ -19,6 +19,7 @@ LAYERS = [
     {"__version__", "_check", "_spmm"},
     {"graph"},
     {"nn"},
+    {"blocks"},
     {"zoo"},
     {"io"},
     {"data"},

@@ -198,13 +198,17 @@ class Adjacency:
         Args:
             nodes: ``bool [n]``.
         """
-        inside = nodes[self.row] & nodes[self.col.long()]
-        renumber = nodes.cumsum(0) - 1
-        count = torch.bincount(renumber[self.row[inside]], minlength=int(nodes.sum()))
+        # Only the entries of these rows are read: a small part of a large graph costs little.
         index = nodes.nonzero().view(-1)
+        pointer, position = _select_rows(self.rowptr, index)
+        col = self.col.index_select(0, position)
+        inside = nodes.index_select(0, col)
+        before = torch.nn.functional.pad(inside.cumsum(0), (1, 0))  # entries kept, up to here
+        number = torch.empty(self.num_nodes, dtype=col.dtype, device=col.device)
+        number[index] = torch.arange(index.numel(), dtype=col.dtype, device=col.device)
         return Adjacency(
-            rowptr=_rowptr(count, self.rowptr.dtype),
-            col=renumber[self.col[inside].long()].to(self.col.dtype),
+            rowptr=before.index_select(0, pointer).to(self.rowptr.dtype),
+            col=number.index_select(0, col[inside]),
             degree=self.degree[index],
             batch=None if self.batch is None else self.batch[index],
             num_graphs=self.num_graphs,
@@ -288,7 +292,8 @@ class Adjacency:
             _check.choice("norm", norm, get_args(Norm))
             # A node with an entry has degree ≥ 1: no division by zero.
             degree = self.degree.to(torch.float64).clamp(min=1)
-            target, source = degree[self.row], degree[self.col.long()]
+            target = torch.repeat_interleave(degree, self.rowptr.diff())
+            source = degree.index_select(0, self.col)
             if norm == "sym":
                 value = transposed = (target * source).rsqrt().to(dtype)
             elif norm == "mean":

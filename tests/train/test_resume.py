@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -223,3 +224,20 @@ def test_random_numbers_matter_in_these_runs(tmp_path: Path) -> None:
         scramble_random_numbers()
         trainer.fit()
         assert outcome(tmp_path / f"{name}-forgetful") != outcome(tmp_path / name)
+
+
+def test_a_state_from_before_a_setting_existed_is_taken_up(tmp_path: Path) -> None:
+    new_run(tmp_path / "unbroken", node_problem(), epochs=4).fit()
+    with pytest.raises(Killed):
+        new_run(tmp_path / "old", node_problem(), epochs=4).fit(killed_after(2))
+    folder = RunFolder(tmp_path / "old")
+    state = folder.state()
+    assert state is not None
+    config = json.loads(state["config"])
+    assert config.pop("halo") == 1
+    folder.write_state({**state, "config": json.dumps(config)})
+    resumed_run(tmp_path / "old", node_problem()).fit()
+    assert outcome(tmp_path / "old") == outcome(tmp_path / "unbroken")
+    folder.write_state({**state, "config": json.dumps({**config, "lr": 0.5})})
+    with pytest.raises(ValueError, match=r"config\.json was changed"):
+        resumed_run(tmp_path / "old", node_problem())

@@ -23,7 +23,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.early_exit import AfterExit
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.inference import NodeWalk, Rules, reader
+from eegnn.nn.inference import NodeWalk, Plan, Rules, reader
 from eegnn.nn.sas import SASStep
 
 LAYERS = (10, 20, 50, 100)
@@ -86,15 +86,15 @@ class StatedEEGNN:
         model, loop = self.model, self.model.loop
         rules = Rules(model.num_layers, -math.inf, False, self.after_exit == "freeze", True)
         with torch.no_grad():
-            walk = _StatedWalk(
-                model.encoder(self.x),
-                self.adj,
+            plan = Plan(
                 [loop.step.bind(self.adj)],
                 reader(loop.confidence, loop.temperature),
                 lambda tau, adj: tau,
-                MixtureAnswer(model.decoder, model.task),
                 rules,
+                reach=1,
             )
+            answer = MixtureAnswer(model.decoder, model.task)
+            walk = _StatedWalk(model.encoder(self.x), self.adj, plan, answer)
             walk.stated = self.stated
             return walk.run(model.num_layers)
 

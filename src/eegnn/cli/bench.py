@@ -180,6 +180,39 @@ def bench_roofline(
         print_json(threads=threads, passes=passes, rows=[row.as_dict() for row in rows])
 
 
+@bench.command("blocks")
+def bench_blocks(
+    nodes: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1000,
+            metavar="N",
+            help="Size of a generated graph. Repeat it for more.",
+            show_default="100000, 1000000",
+        ),
+    ] = None,
+    block: Annotated[int, typer.Option(min=100, metavar="N", help="Nodes of a block.")] = 10_000,
+    epoch: Annotated[
+        bool, typer.Option("--epoch", metavar="", help="Also train for an epoch, by blocks.")
+    ] = False,
+    threads: Threads = 1,
+    out: Figure = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure memory and time of one huge graph by blocks, and compare with the whole graph.
+
+    Peak memory is that of a fresh process, above what it has with the raw data. The whole graph is
+    computed too where it has at most 100,000 nodes.
+    """
+    from eegnn.bench.blocks import NODES, compare, draw, table
+
+    with _measuring():
+        rows = compare(nodes or NODES, threads, block, epoch)
+    _show(table(rows, threads), rows, draw, out, as_json)
+    if as_json:
+        print_json(threads=threads, block=block, rows=[row.as_dict() for row in rows])
+
+
 @bench.command("params")
 def bench_params(out: Figure = None, as_json: AsJson = False) -> None:
     """Count parameters, beside the paper's tables."""

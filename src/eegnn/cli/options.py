@@ -50,6 +50,17 @@ ExitThreshold = Annotated[
         show_default="the rule it was trained with",
     ),
 ]
+NumBlocks = Annotated[
+    int | None,
+    typer.Option(
+        "--blocks",
+        min=0,
+        metavar="N",
+        help="Cut the graph into so many blocks, of which memory holds one at a time; the result "
+        "is the same. 0 takes it whole.",
+        show_default="as in training",
+    ),
+]
 TargetCost = Annotated[
     float | None,
     typer.Option(

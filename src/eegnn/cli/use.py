@@ -9,7 +9,15 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, command_line, print_json
-from eegnn.cli.options import AsJson, DataDir, ExitThreshold, MaxLayers, RunPath, TargetCost
+from eegnn.cli.options import (
+    AsJson,
+    DataDir,
+    ExitThreshold,
+    MaxLayers,
+    NumBlocks,
+    RunPath,
+    TargetCost,
+)
 
 
 @app.command("eval")
@@ -18,14 +26,16 @@ def evaluate(
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
     target_cost: TargetCost = None,
+    blocks: NumBlocks = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the best weights of a run again, perhaps with earlier exits.
 
     Both knobs work without training again: they show how much of the score is left when less is
-    computed.
+    computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
+    from eegnn.blocks.ranks import is_first, joined
     from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
     from eegnn.train.prepare import prepare
@@ -36,8 +46,12 @@ def evaluate(
     config = folder.config()
     problem = prepare(config, data_dir)
     model = folder.model()
-    batches = Batches(problem, config.batch_size, model.edge_dim is not None)
-    found = score(model, batches, ("train", "val", "test"), **knobs)
+    count = config.blocks if blocks is None else blocks
+    batches = Batches(problem, config.batch_size, model.edge_dim is not None, count)
+    with joined():
+        found = score(model, batches, ("train", "val", "test"), **knobs)
+        if not is_first():
+            return
     fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs}
     fields |= {name: part.score for name, part in found.items()}
     fields["exits"] = found["test"].exits.summary()
@@ -68,17 +82,21 @@ def predict(
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
     target_cost: TargetCost = None,
+    blocks: NumBlocks = None,
     data_dir: DataDir = None,
 ) -> None:
     """Predict with the best weights of a run.
 
     Writes a line for each node or graph: prediction, probability, exit layer and exit time.
     """
+    from eegnn.blocks.ranks import is_first, joined
     from eegnn.train.predict import predict_to_csv
 
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
-    count = predict_to_csv(run, out, input_file, data_dir, **knobs)
-    Console(stderr=True).print(f"{count:,} predictions → {out}")
+    with joined():
+        count = predict_to_csv(run, out, input_file, data_dir, blocks, **knobs)
+        if is_first():
+            Console(stderr=True).print(f"{count:,} predictions → {out}")
 
 
 @app.command()

@@ -50,6 +50,17 @@ def read_arrays(path: Path) -> Arrays:
     return arrays
 
 
+def map_array(path: Path) -> NDArray[Any]:
+    """Open an ``.npy`` file without reading it: what is looked at is read when it is looked at.
+
+    What is written to the array stays in memory; the file does not change.
+    """
+    try:
+        return np.load(path, mmap_mode="c", allow_pickle=False)
+    except Exception as error:  # as above, and numpy maps no empty array
+        raise ValueError(f"{path} is damaged, empty, or no .npy file ({error})") from error
+
+
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a file that :func:`read_arrays` reads, whole or not at all."""
     buffer = io.BytesIO()

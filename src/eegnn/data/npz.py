@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from eegnn.data.arrays import Arrays, read_arrays, write_arrays
+from eegnn.data.arrays import Arrays, map_array, read_arrays, write_arrays
 from eegnn.data.own_graphs import arrays_from_graphs, graphs_from_arrays
 from eegnn.data.own_labels import Labels, labels_from_arrays
 from eegnn.data.own_splits import MASKS, PARTS, split_from_arrays
@@ -44,6 +44,10 @@ def read_npz(
     A split divides the nodes of a single graph (V = N), or, with ``ptr``, the graphs (V = G).
     Without one, 60/20/20 % are chosen at random with ``split`` as the seed. Other keys are ignored.
 
+    Features that are too many for memory have a file of their own: without ``x`` in ``graph.npz``,
+    they are those of ``graph.x.npy`` beside it, ``float32``, made by ``numpy.save`` or piece by
+    piece with ``numpy.lib.format.open_memmap``. It is mapped into memory, not read.
+
     Args:
         path: the file. Python objects in it are refused, never unpickled.
         split: which column of the masks.
@@ -54,7 +58,7 @@ def read_npz(
             labels; ``"mae"`` for regression.
     """
     where = Path(path)
-    return _problem(where.stem, str(path), read_arrays(where), split, level, task, metric)
+    return _problem(where.stem, str(path), _read(where), split, level, task, metric)
 
 
 def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) -> list[Data]:
@@ -65,7 +69,7 @@ def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) ->
         categorical: which of ``"x"`` and ``"edge_attr"`` begin with categories, and so may hold
             integers.
     """
-    return graphs_from_arrays(str(path), read_arrays(Path(path)), categorical)
+    return graphs_from_arrays(str(path), _read(Path(path)), categorical)
 
 
 def write_npz(
@@ -113,6 +117,15 @@ def problem_from_pyg(
     """
     arrays = _arrays(name, graphs, parts, num_classes)
     return _problem(name, name, arrays, split, level, task, metric)
+
+
+def _read(path: Path) -> Arrays:
+    arrays, features = read_arrays(path), path.with_suffix(".x.npy")
+    if not features.exists():
+        return arrays
+    if "x" in arrays:
+        raise ValueError(f"{path}: x is in this file and in {features}: remove one of them")
+    return {"x": map_array(features), **arrays}
 
 
 def _arrays(

@@ -13,8 +13,8 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
 
     Args:
         dataset: a registered name (`eegnn datasets` lists them); ``echo-sssp``, ``echo-ecc`` or
-            ``echo-diam``, and ``transfer-line-10`` and its like, perhaps with a share of their
-            size, ``echo-sssp@0.1``; or the path of an ``.npz`` file.
+            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``, perhaps with a share
+            of their size, ``echo-sssp@0.1``; or the path of an ``.npz`` file.
         split: which split; for generated sets, the seed.
         root: the data folder; ``None`` for the default.
     """
@@ -22,7 +22,7 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
         from eegnn.data.npz import read_npz
 
         return read_npz(Path(dataset), split)
-    if dataset.startswith(("echo-", "transfer-")):
+    if dataset.startswith(("echo-", "transfer-")) or dataset.partition("@")[0] == "powerlaw":
         return _generated(dataset, split, root)
     from eegnn.data.registry import open_dataset
 
@@ -32,11 +32,14 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
 def _generated(dataset: str, seed: int, root: Path | None) -> Problem:
     from eegnn.data.echo import EchoTask, echo
     from eegnn.data.mirror import data_root
+    from eegnn.data.powerlaw import powerlaw_problem
     from eegnn.data.transfer import TransferGraph, transfer
 
     name, _, size = dataset.partition("@")
     family, _, rest = name.partition("-")
     share = _number(dataset, size) if size else 1.0
+    if name == "powerlaw":
+        return powerlaw_problem(share, seed)
     if family == "echo" and rest in get_args(EchoTask):
         return echo(rest, share, seed, data_root(root))  # type: ignore[arg-type]
     kind, _, distance = rest.rpartition("-")
@@ -44,7 +47,7 @@ def _generated(dataset: str, seed: int, root: Path | None) -> Problem:
         return transfer(kind, int(distance), share, seed)  # type: ignore[arg-type]
     raise ValueError(
         f"{dataset!r} cannot be generated; examples are echo-sssp, echo-ecc@0.1, echo-diam, "
-        f"transfer-line-10, transfer-ring-50, transfer-crossed-ring-5"
+        f"transfer-line-10, transfer-ring-50, transfer-crossed-ring-5, powerlaw@0.1"
     )
 
 

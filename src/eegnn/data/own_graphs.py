@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from eegnn.data.arrays import Arrays
 
 INTEGERS, FLOATS = "iu", "f"
+_ROWS = 2**16
 
 
 def graphs_from_arrays(where: str, arrays: Arrays, categorical: Collection[str] = ()) -> list[Data]:
@@ -81,15 +82,21 @@ def take(where: str, arrays: Arrays, key: str) -> NDArray[Any]:
 def features(
     where: str, arrays: Arrays, key: str, categorical: Collection[str]
 ) -> NDArray[np.float32]:
-    """Return a finite matrix as ``float32``; integers only where there may be categories."""
+    """Return a finite matrix as ``float32``; integers only where there may be categories.
+
+    One that is mapped from a file must have this type already, and stays there.
+    """
     array = take(where, arrays, key)
     if array.dtype.kind not in (INTEGERS + FLOATS if key in categorical else FLOATS):
         raise TypeError(
             f"{where}: {key} must be floating point, got {array.dtype}: use .astype('float32')"
         )
     _dimensions(where, key, array, 2)
+    mapped = isinstance(array, np.memmap)
+    if mapped and array.dtype != np.float32:
+        raise TypeError(f"{where}: {key} in a file of its own must be float32, got {array.dtype}")
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        array = array.astype(np.float32)
+        array = array if mapped else array.astype(np.float32)
     finite(where, key, array)
     return array
 
@@ -105,10 +112,11 @@ def integers(where: str, arrays: Arrays, key: str, dimensions: int) -> NDArray[n
 
 def finite(where: str, key: str, array: NDArray[Any]) -> None:
     """Refuse NaN and infinity."""
-    good = np.isfinite(array)
-    if not good.all():
-        row = int(np.argwhere(~good)[0][0])
-        raise ValueError(f"{where}: {key} holds NaN or infinite values, first in row {row}")
+    for start in range(0, len(array), _ROWS):  # so that a large array needs no second one
+        good = np.isfinite(array[start : start + _ROWS])
+        if not good.all():
+            row = start + int(np.argwhere(~good)[0][0])
+            raise ValueError(f"{where}: {key} holds NaN or infinite values, first in row {row}")
 
 
 def in_range(where: str, key: str, index: NDArray[np.int64], count: int, why: str) -> None:

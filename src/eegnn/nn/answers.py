@@ -23,10 +23,15 @@ class StateAnswer:
     def __init__(self, readout: Readout, bias: Tensor | None = None) -> None:
         self.readout = readout
         self.bias = bias
+        self._layer = -1
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
-        """Look at the states ``[U, m']``, reached with log-probability ``log_here`` ``[U]``."""
+        """Look at the states ``[U, m']`` of the next layer.
+
+        They were reached with log-probability ``log_here`` ``[U]``.
+        """
         self._units = units
+        self._layer += 1
 
     def take(self, rows: Tensor | None = None) -> Tensor:
         """What these units (``int64 [r]``; ``None``: all) take with them if they leave now."""
@@ -43,10 +48,31 @@ class StateAnswer:
     def keep(self, units: Tensor) -> None:
         """Only these units (``bool [U]`` or ``int64 [u]``) are still here."""
 
+    def forget(self) -> None:
+        """Let go of what was seen last; the rest of what is known takes little memory."""
+        del self._units
+
     def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
         """From what all units took with them, at ``layer`` ``[U]``, to the output ``[U, C]``."""
         out = self.readout(taken)
         return out if self.bias is None else out + self.bias[layer]
+
+    def _decoded(self, units: Tensor) -> Tensor:
+        """What states seen at this layer say."""
+        out = self.readout(units)
+        return out if self.bias is None else out + self.bias[self._layer]
+
+
+class DecodedAnswer(StateAnswer):
+    """The same, decoded at once: who left takes the prediction along, not the wider state."""
+
+    def take(self, rows: Tensor | None = None) -> Tensor:
+        """The prediction of these units."""
+        return self._decoded(super().take(rows))
+
+    def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
+        """All is decoded."""
+        return taken
 
 
 class Record(StateAnswer):
@@ -60,8 +86,7 @@ class Record(StateAnswer):
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Decode now."""
         super().see(units, log_here)
-        out = self.readout(units).clone()  # the states change in place
-        self.outputs.append(out if self.bias is None else out + self.bias[len(self.outputs)])
+        self.outputs.append(self._decoded(units).clone())  # the states change in place
         self.log_here.append(log_here)
 
 
@@ -85,14 +110,11 @@ class MixtureAnswer(StateAnswer):
         self._encode = self._mixture.encode
         self._classes = task == "classification"
         self._passed: Tensor | None = None
-        self._layer = 0
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Decode the states."""
-        out = self.readout(units)
-        if self.bias is not None:
-            out = out + self.bias[self._layer]
-        self._layer += 1
+        super().see(units, log_here)
+        out = self._decoded(units)
         # Classes are few and units many, and so the sum over classes runs over long rows, not
         # over many short ones: a third of the time with two classes.
         self._here = log_softmax(out.T.contiguous(), 0).T if self._classes else self._encode(out)
@@ -115,6 +137,11 @@ class MixtureAnswer(StateAnswer):
         """Drop the rows of the others."""
         if self._passed is not None:
             self._passed = self._passed[units]
+
+    def forget(self) -> None:
+        """Let go of the decoded states; what was passed stays."""
+        super().forget()
+        del self._here, self._log_here
 
     def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
         """Back to logits, or to values."""

@@ -18,7 +18,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
-from eegnn.nn.inference import NodeWalk, Rules, hops, reader
+from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
@@ -190,8 +190,25 @@ class EarlyExit(nn.Module):
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
-            return self._skip(h, adj, steps, answer, limit, log_stay_limit)
+            plan = self._plan(steps, limit, log_stay_limit)
+            return NodeWalk(h, adj, plan, answer).run(self.num_layers)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
+
+    def plan(
+        self,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+    ) -> Plan:
+        """What evaluation of nodes follows, for who holds the states elsewhere.
+
+        Args:
+            adj, edge_attr, max_layers, exit_threshold: as in :meth:`forward`.
+        """
+        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        return self._plan(steps, self._limit(max_layers), self._log_stay_limit(exit_threshold))
 
     def trace(
         self,
@@ -214,7 +231,8 @@ class EarlyExit(nn.Module):
         steps = [_bound(step, adj, edge_attr) for step in self._steps()]
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
             record = Record(readout, bias)
-            self._skip(h, adj, steps, record, self.num_layers, -math.inf)
+            plan = self._plan(steps, self.num_layers, -math.inf)
+            NodeWalk(h, adj, plan, record).run(self.num_layers)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
         outputs, log_stay = [], []
@@ -343,28 +361,22 @@ class EarlyExit(nn.Module):
             and not torch.is_autocast_enabled(h.device.type)
         )
 
-    def _skip(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        steps: Sequence[Step],
-        answer: StateAnswer,
-        limit: int,
-        log_stay_limit: float | None,
-    ) -> tuple[Tensor, Exits]:
-        """What :meth:`_walk` returns, for less."""
-        reach = [hops(head) for head in (self.confidence, self.temperature)]
+    def _plan(self, steps: Sequence[Step], limit: int, log_stay_limit: float | None) -> Plan:
+        """What evaluation of nodes follows to return what :meth:`_walk` returns, for less."""
+        seen = [hops(head) for head in (self.confidence, self.temperature)]
+        reach = None if None in seen else max(hop for hop in seen if hop is not None)
         rules = Rules(
             limit,
             log_stay_limit,
             sampled=self.objective == "sampled",
             freeze=self.after_exit == "freeze",
             local=self.step_size != "mean"
-            and all(hop is not None and hop <= 1 for hop in reach)
+            and reach is not None
+            and reach <= 1
             and all(isinstance(step, SASStep) for step in steps),
         )
         look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
-        return NodeWalk(h, adj, steps, look, self._step_sizes, answer, rules).run(self.num_layers)
+        return Plan(steps, look, self._step_sizes, rules, reach)
 
     def _keep(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a function; with ``recompute`` keep for the backward pass only what it is given."""

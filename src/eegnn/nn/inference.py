@@ -47,95 +47,84 @@ class Rules:
     local: bool
 
 
-class NodeWalk:
-    r"""Algorithm 1 without gradients, doing less.
+@dataclass(frozen=True)
+class Plan:
+    r"""What evaluation follows, whatever holds the states.
 
-    The same nodes leave with the same answers as in the plain loop, but
-
-    * the states are updated in place;
-    * the loop ends when all have left;
-    * frozen nodes are not computed: the graph shrinks to the active nodes and, to be read, their
-      neighbours;
-    * evolving nodes are not computed once no active node can be reached from them in the steps
-      that remain: with :math:`k` steps to come after this one, only nodes within :math:`k` hops
-      of an active one matter;
-    * answers are decoded for the nodes that were active when the graph last shrank.
-
-    A smaller graph has to be made first, which takes the time of a few steps on it, so that is
-    done when it pays: :meth:`_worth`.
-
-    Args:
-        h: initial states ``[n, m']``, left alone.
-        adj: the graph.
+    Attributes:
         steps: one bound step, or one for each layer.
         look: the heads, see :func:`reader`.
         step_sizes: from :math:`\tau` to the step sizes that are used.
-        answer: what nodes say when they leave.
-        rules: how they leave.
+        rules: how nodes leave.
+        reach: how many hops the heads see; ``None`` if that is not known.
     """
 
-    def __init__(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        steps: Sequence[Any],
-        look: Look,
-        step_sizes: Callable[[Tensor, Adjacency], Tensor],
-        answer: StateAnswer,
-        rules: Rules,
-    ) -> None:
-        n = h.size(0)
-        self.h, self.adj = h.clone(), adj
-        self.steps, self.look, self.step_sizes = steps, look, step_sizes
-        self.answer, self.rules = answer, rules
-        self.buffer = torch.empty_like(h)
-        # Of those whose answer is still open, the first rows of h; `units` are their names.
-        self.units = torch.arange(n, device=h.device)
-        self.left = torch.zeros(n, dtype=torch.bool, device=h.device)
-        self.log_stay, self.clock = h.new_zeros(n), h.new_zeros(n)
-        self.active = self.tried = n
+    steps: Sequence[Any]
+    look: Look
+    step_sizes: Callable[[Tensor, Adjacency], Tensor]
+    rules: Rules
+    reach: int | None
+
+
+class Walk:
+    """The books of nodes on their way: who is here yet, and what those who left took with them.
+
+    The states are given at each layer: those of the nodes in the books come first.
+
+    Args:
+        count: how many nodes there are.
+        like: a tensor whose dtype and device the books take.
+        plan: what they follow.
+        answer: what they say when they leave.
+    """
+
+    def __init__(self, count: int, like: Tensor, plan: Plan, answer: StateAnswer) -> None:
+        self.plan, self.rules, self.answer = plan, plan.rules, answer
+        # Of those whose answer is still open, the first rows of the states; `units` are their
+        # names.
+        self.units = torch.arange(count, device=like.device)
+        self.left = torch.zeros(count, dtype=torch.bool, device=like.device)
+        self.log_stay, self.clock = like.new_zeros(count), like.new_zeros(count)
+        self.active = count
         # Of everyone.
-        self.layer = torch.full((n,), rules.limit, device=h.device)
-        self.time = h.new_zeros(n)
+        self.layer = torch.full((count,), self.rules.limit, device=like.device)
+        self.time = like.new_zeros(count)
         self.taken: Tensor | None = None
         self.tau: list[Tensor] = []
 
-    def run(self, num_layers: int) -> tuple[Tensor, Exits]:
-        """Walk to the end; ``num_layers`` is the budget of which the cost is a share."""
-        for layer in range(self.rules.limit):
-            tau = self._decide(layer)
-            if self.active == 0:
-                break
-            if 4 * self.active <= 3 * self.tried and self.adj.inner >= SMALLEST:
-                tau = self._narrow(self.rules.limit - layer, tau)
-            self._advance(layer, tau)
-        else:
-            self.answer.see(self.h[: self.units.numel()], self.log_stay)
-            self._leave((~self.left).nonzero().view(-1), self.rules.limit)
-        assert self.taken is not None
-        n = self.layer.numel()
-        exits = Exits(
-            layer=self.layer,
-            time=self.time,
-            tau=torch.stack(self.tau) if self.tau else self.time.new_zeros(0, n),
-            cost=self.layer.to(self.time.dtype).sum() / max(n * num_layers, 1),
-            num_layers=num_layers,
-        )
-        return self.answer.finish(self.taken, self.layer), exits
-
-    def _decide(self, layer: int) -> Tensor:
+    def decide(self, layer: int, h: Tensor, adj: Adjacency) -> Tensor:
         """Let the heads look and nodes leave; return τ of all rows that are computed."""
-        rules, count = self.rules, self.units.numel()
-        delta, inverse = self.look(self.h, self.adj)
-        delta, inverse = delta[: self.adj.inner], inverse[: self.adj.inner]
+        count = self.units.numel()
+        delta, inverse = self.plan.look(h, adj)
+        delta, inverse = delta[: adj.inner], inverse[: adj.inner]
         scaled = delta * inverse
-        score = (delta if rules.sampled else scaled)[:count]
-        self.answer.see(self.h[:count], self.log_stay)
-        self.log_stay = self.log_stay + logsigmoid(score)
-        self._leave((self._wish(score, layer) & ~self.left).nonzero().view(-1), layer)
         if self.active:
-            self.answer.pass_by(score)
-        return self.step_sizes(scaled.sigmoid(), self.adj)
+            score = (delta if self.rules.sampled else scaled)[:count]
+            self.answer.see(h[:count], self.log_stay)
+            self.log_stay = self.log_stay + logsigmoid(score)
+            self._leave((self._wish(score, layer) & ~self.left).nonzero().view(-1), layer)
+            if self.active:
+                self.answer.pass_by(score)
+        return self.plan.step_sizes(scaled.sigmoid(), adj)
+
+    def advance(
+        self, layer: int, h: Tensor, adj: Adjacency, tau: Tensor, buffer: Tensor | None
+    ) -> Tensor:
+        """Take a step, in place where possible; return the states."""
+        if self.rules.freeze:
+            tau = tau.masked_fill(self.left, 0.0)
+        self._note(tau[: self.units.numel()])
+        steps = self.plan.steps
+        step = steps[layer if len(steps) > 1 else 0]
+        if isinstance(step, SASStep):
+            step.advance_(h, adj, tau, buffer)
+            return h
+        return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj))
+
+    def close(self, h: Tensor) -> None:
+        """Whoever is still here leaves."""
+        self.answer.see(h[: self.units.numel()], self.log_stay)
+        self._leave((~self.left).nonzero().view(-1), self.rules.limit)
 
     def _wish(self, score: Tensor, layer: int) -> Tensor:
         """Who wants to leave, ``bool``; ``log_stay`` counts this decision already."""
@@ -155,21 +144,64 @@ class NodeWalk:
         self.left[rows] = True
         self.active -= rows.numel()
 
-    def _advance(self, layer: int, tau: Tensor) -> None:
-        if self.rules.freeze:
-            tau = tau.masked_fill(self.left, 0.0)
-        self._note(tau[: self.units.numel()])
-        step = self.steps[layer if len(self.steps) > 1 else 0]
-        if isinstance(step, SASStep):
-            step.advance_(self.h, self.adj, tau, self.buffer)
-        else:
-            self.h = torch.addcmul(self.h, tau.unsqueeze(-1), step(self.h, self.adj))
-
     def _note(self, tau: Tensor) -> None:
         self.clock = self.clock + tau
         if tau.numel() < self.layer.numel():
             tau = tau.new_zeros(self.layer.numel()).index_copy_(0, self.units, tau)
         self.tau.append(tau)
+
+
+class NodeWalk(Walk):
+    r"""Algorithm 1 without gradients, doing less.
+
+    The same nodes leave with the same answers as in the plain loop, but
+
+    * the states are updated in place;
+    * the loop ends when all have left;
+    * frozen nodes are not computed: the graph shrinks to the active nodes and, to be read, their
+      neighbours;
+    * evolving nodes are not computed once no active node can be reached from them in the steps
+      that remain: with :math:`k` steps to come after this one, only nodes within :math:`k` hops
+      of an active one matter;
+    * answers are decoded for the nodes that were active when the graph last shrank.
+
+    A smaller graph has to be made first, which takes the time of a few steps on it, so that is
+    done when it pays: :meth:`_worth`.
+
+    Args:
+        h: initial states ``[n, m']``, left alone.
+        adj: the graph.
+        plan: what the nodes follow.
+        answer: what they say when they leave.
+    """
+
+    def __init__(self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer) -> None:
+        super().__init__(h.size(0), h, plan, answer)
+        self.h, self.adj = h.clone(), adj
+        self.buffer = torch.empty_like(h)
+        self.tried = self.active
+
+    def run(self, num_layers: int) -> tuple[Tensor, Exits]:
+        """Walk to the end; ``num_layers`` is the budget of which the cost is a share."""
+        for layer in range(self.rules.limit):
+            tau = self.decide(layer, self.h, self.adj)
+            if self.active == 0:
+                break
+            if 4 * self.active <= 3 * self.tried and self.adj.inner >= SMALLEST:
+                tau = self._narrow(self.rules.limit - layer, tau)
+            self.h = self.advance(layer, self.h, self.adj, tau, self.buffer)
+        else:
+            self.close(self.h)
+        assert self.taken is not None
+        n = self.layer.numel()
+        exits = Exits(
+            layer=self.layer,
+            time=self.time,
+            tau=torch.stack(self.tau) if self.tau else self.time.new_zeros(0, n),
+            cost=self.layer.to(self.time.dtype).sum() / max(n * num_layers, 1),
+            num_layers=num_layers,
+        )
+        return self.answer.finish(self.taken, self.layer), exits
 
     def _narrow(self, steps: int, tau: Tensor) -> Tensor:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
@@ -239,6 +271,11 @@ def reader(
         return delta, softplus(inner) + nu0
 
     return look
+
+
+def nobody_leaves(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    """The heads of a model without exits: everyone surely continues."""
+    return h.new_full((h.size(0),), torch.inf), h.new_ones(h.size(0))
 
 
 def hops(head: Any) -> int | None:

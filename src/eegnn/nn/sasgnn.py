@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -13,6 +14,7 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.early_exit import Level
 from eegnn.nn.exits import Exits
+from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
@@ -117,6 +119,26 @@ class SASGNN(GraphModel):
             h = self._integrate(steps[0], h, adj, limit * self.step_size)
         units = h if self.level == "node" else POOLS[self.pool](h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
+
+    def plan(
+        self,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+    ) -> Plan:
+        """What evaluation of nodes follows, for who holds the states elsewhere."""
+        if self.solver != "euler":
+            raise ValueError(f"solver must be 'euler' to go step by step, got {self.solver!r}")
+        limit = self.fixed_depth(max_layers, exit_threshold, None)
+        steps = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
+        rules = Rules(limit, -math.inf, sampled=False, freeze=False, local=True)
+
+        def step_sizes(tau: Tensor, adj: Adjacency) -> Tensor:
+            return torch.full_like(tau, self.step_size)
+
+        return Plan(steps, nobody_leaves, step_sizes, rules, reach=0)
 
     def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
         in_place = not torch.is_grad_enabled() and all(isinstance(s, SASStep) for s in steps)

@@ -9,9 +9,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from eegnn.blocks.inference import check_model
+from eegnn.blocks.partition import partition
 from eegnn.data.categories import one_hot
 from eegnn.data.problem import Problem
 from eegnn.graph import Adjacency
+from eegnn.nn.model import GraphModel
 
 
 @dataclass(frozen=True)
@@ -62,24 +65,43 @@ class Units:
 class Batches:
     """The parts of a problem, batched.
 
-    A single graph is always taken whole: the parts then differ in the nodes that count. With many
-    graphs, training takes them in a new random order each epoch.
+    A single graph is taken whole, the parts then differing in the nodes that count, or cut into
+    blocks, of which training takes one after the other with the nodes around it. With many graphs
+    or blocks, training takes them in a new random order each epoch.
 
     Args:
         problem: what to train on.
         batch_size: graphs a batch.
         with_edges: whether the model takes edge features.
+        blocks: cut the one graph into so many; 0 to take it whole.
+        halo: how many hops around its block a batch reaches.
     """
 
-    def __init__(self, problem: Problem, batch_size: int, with_edges: bool = True) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        batch_size: int,
+        with_edges: bool = True,
+        blocks: int = 0,
+        halo: int = 1,
+    ) -> None:
+        if blocks and problem.inductive:
+            raise ValueError(f"blocks cut one graph, but {problem.name} has many: leave blocks=0")
         self.problem = problem
         self.batch_size = batch_size
         self.with_edges = with_edges
+        self.halo = halo
         self._fixed: dict[str, list[Units]] = {}
         self._whole = None if problem.inductive else self._gather(problem.graphs)
+        self.blocks = None
+        if blocks and self._whole is not None:
+            self.blocks = partition(self._whole.adj, num_blocks=blocks)
 
     def training(self, generator: torch.Generator) -> Iterator[Units]:
         """The training part, for one epoch."""
+        if self.blocks is not None:
+            yield from self._block_batches(torch.randperm(len(self.blocks), generator=generator))
+            return
         if self._whole is not None:
             yield from self.part("train")
             return
@@ -101,12 +123,40 @@ class Batches:
         """The one graph with all its nodes, where there is just one."""
         return self._whole
 
+    def _block_batches(self, order: Tensor) -> Iterator[Units]:
+        """A batch for each block that has nodes to train on; those of its halo do not count."""
+        whole, blocks = self._whole, self.blocks
+        assert whole is not None
+        assert whole.y is not None
+        assert blocks is not None
+        training = torch.zeros(blocks.num_nodes, dtype=torch.bool)
+        training[self.problem.train] = True
+        for number in order.tolist():
+            if not training[blocks.cores[number]].any():
+                continue
+            nodes, adj = blocks.subgraph(number, self.halo)
+            counts = training[nodes] & (blocks.assignment[nodes] == number)
+            yield replace(
+                whole,
+                nodes=None if whole.nodes is None else whole.nodes[nodes],
+                adj=adj,
+                y=whole.y[nodes],
+                index=counts.nonzero().view(-1),
+            )
+
     def _batch(self, index: Tensor) -> Units:
         return self._gather([self.problem.graphs[i] for i in index.tolist()])
 
     def _gather(self, graphs: Sequence[Data]) -> Units:
         problem = self.problem
         return gather(graphs, self.with_edges, problem.node_categories, problem.edge_categories)
+
+
+def check_blocks(model: GraphModel) -> None:
+    """Refuse a model that cannot be trained, or evaluated, block by block."""
+    check_model(model)
+    if model.edge_dim is not None:
+        raise ValueError("blocks are trained on without edge features, which this data set has")
 
 
 def gather(

@@ -36,8 +36,12 @@ class Config(BaseModel):
     schedule: Literal["constant", "cosine"] = "constant"
     warmup: int = Field(default=0, ge=0, description="epochs of linear warm-up")
     batch_size: int = Field(
-        default=32, ge=1, description="graphs a batch; one graph is never split"
+        default=32, ge=1, description="graphs a batch; one graph is cut by blocks alone"
     )
+    blocks: int = Field(
+        default=0, ge=0, description="cut one graph into so many, a batch each; 0: take it whole"
+    )
+    halo: int = Field(default=1, ge=0, description="hops around its block that a batch reaches")
     loss: Literal["auto", "mse", "l1", "log10_mse"] = "auto"
     cost_weight: float = Field(default=0.0, ge=0, description="weight of exits.cost in the loss")
     full_depth_weight: float = Field(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from eegnn.blocks.inference import infer
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units
@@ -44,6 +45,8 @@ def evaluate(
 ) -> dict[str, Evaluation]:
     """Evaluate parts of a problem; a single graph is passed through the model once.
 
+    One that is cut into blocks goes through it block by block, with the same result.
+
     Args:
         model: the model.
         batches: the problem.
@@ -52,7 +55,10 @@ def evaluate(
     """
     whole = batches.whole()
     if whole is not None:
-        done = model.predict(whole.x, whole.adj, whole.edge_attr, **knobs)
+        if batches.blocks is None:
+            done = model.predict(whole.x, whole.adj, whole.edge_attr, **knobs)
+        else:
+            done = infer(model, whole.x, batches.blocks, whole.edge_attr, **knobs)
         return {name: _gather([(batches.part(name)[0], *done)], batches) for name in parts}
     return {
         name: _gather(

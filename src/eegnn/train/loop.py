@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import math
 import time
 import warnings
@@ -19,8 +20,8 @@ from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
 from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import Batches, Units
-from eegnn.train.config import Config
+from eegnn.train.batches import Batches, Units, check_blocks
+from eegnn.train.config import Config, make_config
 from eegnn.train.evaluate import Evaluation, evaluate
 from eegnn.train.gradients import GradientNorms
 from eegnn.train.hints import ExitHints
@@ -63,7 +64,10 @@ class Trainer:
         self.folder = folder
         torch.manual_seed(config.seed)
         self.model: GraphModel = build_model(config, problem)
-        self.batches = Batches(problem, config.batch_size, self.model.edge_dim is not None)
+        if config.blocks:
+            check_blocks(self.model)
+        with_edges = self.model.edge_dim is not None
+        self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, config.halo)
         self.problem = problem
         self.loss = choose_loss(
             config.loss, problem.task, self.model.averages_loss, config.full_depth_weight
@@ -104,7 +108,8 @@ class Trainer:
         if state is None:
             self.folder.truncate_metrics(0)
             return
-        if state["config"] != self.config.model_dump_json():
+        # A setting that the state does not know, because it is younger, had its default.
+        if make_config(json.loads(state["config"])) != self.config:
             raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])

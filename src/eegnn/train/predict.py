@@ -11,6 +11,9 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eegnn.blocks.inference import infer
+from eegnn.blocks.partition import partition
+from eegnn.blocks.ranks import is_first
 from eegnn.data.categories import width
 from eegnn.data.npz import read_graphs
 from eegnn.data.open import open_problem
@@ -25,7 +28,12 @@ from eegnn.train.run import RunFolder
 
 
 def predict_to_csv(
-    run: Path, out: Path, input_file: Path | None, root: Path | None, **knobs: Any
+    run: Path,
+    out: Path,
+    input_file: Path | None,
+    root: Path | None,
+    blocks: int | None = None,
+    **knobs: Any,
 ) -> int:
     """Write the predictions of a run for all its units, or for those of a file.
 
@@ -38,6 +46,8 @@ def predict_to_csv(
         input_file: graphs in the format of :mod:`eegnn.data.npz`; labels are not needed. Where the
             run has categories, ``x`` and ``edge_attr`` hold them, as in its data set.
         root: the data folder.
+        blocks: cut a single graph into so many; 0: take it whole; ``None``: as in training, where
+            it is the run's own. Where ranks share them, the first one writes.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
 
     Returns:
@@ -53,19 +63,28 @@ def predict_to_csv(
         graphs = prepare_others(_read(input_file, model, config), config, root)
         regression = model.task == "regression"
         scale = open_problem(config.dataset, config.split, root).scale if regression else 1.0
+    if blocks is None:
+        blocks = config.blocks if len(graphs) == 1 else 0
+    if blocks and len(graphs) > 1:
+        raise ValueError(f"blocks cut one graph, but there are {len(graphs)}: leave blocks=0")
     text = io.StringIO(newline="")
     table = csv.writer(text)
     count = 0
     for start in range(0, len(graphs), config.batch_size):
         some = graphs[start : start + config.batch_size]
         batch = gather(some, model.edge_dim is not None, nodes, edges)
-        outputs, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
+        if blocks:
+            parts = partition(batch.adj, num_blocks=blocks)
+            outputs, exits = infer(model, batch.x, parts, batch.edge_attr, **knobs)
+        else:
+            outputs, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
         if count == 0:
             table.writerow(_header(model.task, model.out_channels))
         for row in _rows(model.task, outputs * scale, exits):
             table.writerow([count, *row])
             count += 1
-    write_atomically(out, text.getvalue().encode())
+    if is_first():
+        write_atomically(out, text.getvalue().encode())
     return count
 
 

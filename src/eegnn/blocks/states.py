@@ -1,0 +1,37 @@
+"""States of all nodes in a temporary file, of which memory holds what is being looked at."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+
+import torch
+
+
+class StateFile:
+    """A matrix in a temporary file, mapped into memory; the file goes when this goes.
+
+    It is in the folder that ``TMPDIR`` names. Pages that were read or written stay in the memory
+    of the process until :meth:`release`; after that they are the operating system's, to keep or
+    to write to disk as it sees fit.
+
+    Args:
+        rows, columns: the shape.
+        dtype: of the entries, which are 0 at first.
+
+    Attributes:
+        values: the matrix, as a tensor that reads from the file and writes to it.
+    """
+
+    def __init__(self, rows: int, columns: int, dtype: torch.dtype) -> None:
+        size = rows * columns * dtype.itemsize
+        with tempfile.TemporaryFile() as file:
+            file.truncate(max(size, 1))  # an empty file cannot be mapped
+            self._map = mmap.mmap(file.fileno(), max(size, 1))
+        flat = torch.frombuffer(self._map, dtype=dtype) if size else torch.empty(0, dtype=dtype)
+        self.values = flat.view(rows, columns)
+
+    def release(self) -> None:
+        """Let go of the pages in memory; the values stay."""
+        if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+            self._map.madvise(mmap.MADV_DONTNEED)

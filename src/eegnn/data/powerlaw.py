@@ -1,0 +1,131 @@
+"""Large graphs with power-law degrees and planted labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from eegnn import _check
+from eegnn.data.own_splits import seeded_split
+from eegnn.data.problem import Problem
+
+#: Nodes of the full size.
+NODES = 1_000_000
+CLASSES, FEATURES = 8, 16
+#: Nodes of a community; their number grows with the graph, so that all sizes look alike nearby.
+COMMUNITY = 1000
+#: Mean degree: 10⁶ nodes have 10⁷ columns of ``edge_index``, each edge in both directions.
+DEGREE = 10
+#: The tail of the degrees is that of P(d) ~ d^−2.5.
+EXPONENT = 2.5
+#: Share of the edges that stay within a community, and the largest weight of a node in its own.
+INSIDE, LOCAL = 0.8, 10.0
+#: Length of the mean of a class, where the noise of each feature has deviation 1.
+SIGNAL = 0.7
+
+
+def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
+    r"""Generate a graph: find the label of a node's community from weak features of many.
+
+    A degree-corrected planted partition. Nodes belong to communities of 1000, and all nodes of a
+    community have one of 8 labels. Node :math:`i` has a weight :math:`w_i` with
+    :math:`P(w > t) = t^{-1.5}`, at most :math:`\sqrt n`. One edge in five joins any two nodes,
+    drawn by weight: the degrees have a tail with exponent 2.5. The others join two nodes of a
+    community, drawn by weight up to 10. Self-loops, and edges drawn twice, are drawn again, until
+    the mean degree is 10.
+
+    Features are :math:`x_i = \mu_{y_i} + \varepsilon`, 16 numbers with noise of deviation 1 and
+    means of length 0.7: a node alone says little, the mean of its neighbourhood says nearly all.
+
+    Args:
+        nodes: number of nodes, at least 1000.
+        seed: the same seed gives the same graph.
+
+    Returns:
+        PyG ``Data`` with ``x [n, 16]``, ``edge_index [2, 10 n]`` (both directions) and ``y``.
+    """
+    n = _check.integer("nodes", nodes, at_least=COMMUNITY)
+    rng = np.random.default_rng(_check.integer("seed", seed, at_least=0))
+    weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
+    community = np.arange(n) // COMMUNITY
+    label = rng.integers(CLASSES, size=community[-1] + 1)
+    edges = _edges(weight, rng)
+    name = rng.permutation(n)  # neighbours in memory are no neighbours:  real graphs are not sorted
+    y = np.empty(n, dtype=np.int64)
+    y[name] = label[community]
+    mean = rng.standard_normal((CLASSES, FEATURES), dtype=np.float32)
+    mean *= SIGNAL / np.linalg.norm(mean, axis=1, keepdims=True)
+    x = rng.standard_normal((n, FEATURES), dtype=np.float32)
+    x += mean[y]
+    one_way = torch.from_numpy(name[edges])
+    return Data(
+        x=torch.from_numpy(x),
+        edge_index=torch.cat([one_way, one_way.flip(0)], dim=1),
+        y=torch.from_numpy(y),
+    )
+
+
+def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
+    """The same as a problem, with ``size`` times a million nodes, 60/20/20 at random."""
+    _check.number("size", size, 0.0, 1.0)
+    nodes = round(size * NODES)
+    data = powerlaw(nodes, seed)
+    train, val, test = seeded_split("powerlaw", nodes, seed)
+    return Problem(
+        name="powerlaw",
+        graphs=[data],
+        level="node",
+        task="classification",
+        metric="accuracy",
+        out_channels=CLASSES,
+        train=train,
+        val=val,
+        test=test,
+        inductive=False,
+        notes={
+            "source": f"generated, {nodes} nodes, seed {seed}",
+            "split": f"60/20/20 at random, seed {seed}",
+            "features": "a weak mean of the class and noise",
+        },
+    )
+
+
+def _edges(weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """``5 n`` different undirected edges, ``[2, 5 n]``, smaller end first."""
+    n, total = len(weight), DEGREE * len(weight) // 2
+    near = np.concatenate([[0.0], np.cumsum(np.minimum(weight, LOCAL))])
+    far = np.concatenate([[0.0], np.cumsum(weight)])
+    edges = np.empty(0, dtype=np.int64)
+    while len(edges) < total:
+        count = (total - len(edges)) * 21 // 20 + 16
+        inside = round(INSIDE * count)
+        u = np.concatenate(
+            [_draw(near, 0.0, near[-1], inside, rng), _draw(far, 0.0, far[-1], count - inside, rng)]
+        )
+        first = u[:inside] // COMMUNITY * COMMUNITY
+        last = np.minimum(first + COMMUNITY, n)
+        v = np.concatenate(
+            [
+                _draw(near, near[first], near[last], inside, rng),
+                _draw(far, 0.0, far[-1], count - inside, rng),
+            ]
+        )
+        key = np.minimum(u, v) * n + np.maximum(u, v)
+        edges = np.unique(np.concatenate([edges, key[u != v]]))
+    edges = np.delete(edges, rng.choice(len(edges), len(edges) - total, replace=False))
+    return np.stack([edges // n, edges % n])
+
+
+def _draw(
+    cumulative: NDArray[np.float64],
+    low: NDArray[np.float64] | float,
+    high: NDArray[np.float64] | float,
+    count: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Nodes drawn by weight among those between two values of the cumulative weight."""
+    at = low + (high - low) * rng.random(count)
+    found = np.searchsorted(cumulative, at, side="right") - 1
+    return np.minimum(found, len(cumulative) - 2)

@@ -1,0 +1,275 @@
+"""Inference by blocks against inference on the whole graph, in the plain loop where it matters."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from eegnn import EEGNN, SASGNN, Exits
+from eegnn.blocks import Blocks, infer, partition
+from eegnn.nn.inference import Walk
+from eegnn.nn.model import GraphModel
+from eegnn.zoo.early import EEModel
+from eegnn.zoo.gcn import GCN
+from tests.blocks.examples import GRAPHS, ring
+from tests.nn.exit_examples import EXPECTED, HIDDEN, IN, OUT, SAMPLED, Config, features, make
+from tests.transcription import Graph
+
+AFTER_EXIT = ["evolve", "freeze"]
+
+
+def cut(graph: Graph, count: int) -> Blocks:
+    return partition(graph.edge_index(), graph.num_nodes, count)
+
+
+def assert_same(found: tuple[Tensor, Exits], truth: tuple[Tensor, Exits], tolerance: float) -> None:
+    (out, exits), (whole, whole_exits) = found, truth
+    assert torch.equal(exits.layer, whole_exits.layer)
+    assert exits.num_layers == whole_exits.num_layers
+    torch.testing.assert_close(out, whole, rtol=0, atol=tolerance)
+    torch.testing.assert_close(exits.time, whole_exits.time, rtol=0, atol=10 * tolerance)
+    torch.testing.assert_close(exits.cost, whole_exits.cost)
+    assert exits.tau.shape == whole_exits.tau.shape
+    # Of who has left and does not matter any more, no step size is noted.
+    step = torch.arange(len(exits.tau)).unsqueeze(-1)
+    skipped = (exits.tau == 0) & (step >= exits.layer)
+    tau = whole_exits.tau.masked_fill(skipped, 0.0)
+    torch.testing.assert_close(exits.tau, tau, rtol=0, atol=10 * tolerance)
+
+
+def plain(model: EEGNN, x: Tensor, graph: Graph) -> tuple[Tensor, Exits]:
+    """The loop with gradients, which skips nothing."""
+    out, exits = model.eval()(x, graph.edge_index(), return_exits=True)
+    for value in (exits.time, exits.tau, exits.cost):
+        value.detach_()
+    return out.detach(), exits
+
+
+@pytest.mark.parametrize("after_exit", AFTER_EXIT)
+@pytest.mark.parametrize("objective", [SAMPLED, EXPECTED], ids=["sampled", "expected"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_it_equals_the_plain_loop(name: str, objective: Config, after_exit: str) -> None:
+    spread = 0
+    for seed, count in ((4, 1), (5, 3), (77, 9), (78, 9)):
+        graph = GRAPHS[name](seed)
+        model, x = make(seed, **objective, after_exit=after_exit), features(seed, graph.num_nodes)
+        truth = plain(model, x, graph)
+        assert_same(infer(model, x, cut(graph, count)), truth, 1e-10)
+        spread += truth[1].layer.unique().numel() > 1
+    assert spread >= 2
+
+
+KNOBS: list[dict[str, Any]] = [
+    {"max_layers": 0},
+    {"max_layers": 3},
+    {"exit_threshold": 0.05},
+    {"exit_threshold": 0.9},
+    {"exit_threshold": 1.0},
+    {"max_layers": 4, "exit_threshold": 0.3},
+]
+
+
+@pytest.mark.parametrize("after_exit", AFTER_EXIT)
+@pytest.mark.parametrize("knobs", KNOBS, ids=str)
+def test_the_knobs_of_predict_work(knobs: dict[str, Any], after_exit: str) -> None:
+    for name in ("ring", "sparse"):
+        graph = GRAPHS[name](77)
+        model, x = make(77, **EXPECTED, after_exit=after_exit), features(77, graph.num_nodes)
+        truth = model.predict(x, graph.edge_index(), **knobs)
+        assert_same(infer(model, x, cut(graph, 6), **knobs), truth, 1e-10)
+
+
+CONFIGS: dict[str, Config] = {
+    "state": {"answer": "state"},
+    "fixed step": {"step_size": 0.7},
+    "head norm": {"head_norm": True},
+    "two-layer heads": {"head_layers": 2, "head_channels": 4},
+    "three sas heads": {
+        "confidence": "sas", "temperature": "sas", "head_channels": 4, "head_layers": 3,
+    },
+    "mlp heads": {"confidence": "mlp", "temperature": "mlp"},
+    "tanh": {"activation": "tanh"},
+    "batch norm": {"conv_norm": "batch"},
+    "edge features": {"edge_dim": 2},
+    "deep decoder": {"decoder_layers": 2},
+    "labels": {"task": "multilabel"},
+    "values": {"task": "regression"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("after_exit", AFTER_EXIT)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_it_equals_predict_of_other_models(name: str, after_exit: str) -> None:
+    graph = GRAPHS["sparse"](5)
+    x, blocks = features(5, graph.num_nodes), cut(graph, 7)
+    attr = features(9, 2 * len(graph.edges), 2) if name == "edge features" else None
+    model = make(77, **{**EXPECTED, **CONFIGS[name], "after_exit": after_exit})
+    truth = model.predict(x, graph.edge_index(), attr)
+    assert_same(infer(model, x, blocks, attr), truth, 1e-10)
+
+
+@pytest.mark.parametrize("options", [{}, {"shared": False}, {"edge_dim": 2}], ids=str)
+def test_sasgnn(options: dict[str, Any]) -> None:
+    graph = GRAPHS["sparse"](1)
+    x, blocks = features(1, graph.num_nodes), cut(graph, 6)
+    attr = features(9, 2 * len(graph.edges), 2) if "edge_dim" in options else None
+    torch.manual_seed(0)
+    model = SASGNN(IN, HIDDEN, OUT, num_layers=5, **options).double()
+    for knobs in ({}, {"max_layers": 2}, {"max_layers": 0}):
+        truth = model.predict(x, graph.edge_index(), attr, **knobs)
+        assert_same(infer(model, x, blocks, attr, **knobs), truth, 1e-10)
+
+
+@pytest.mark.parametrize("after_exit", AFTER_EXIT)
+@pytest.mark.parametrize("seed", range(3))
+def test_in_float32_the_difference_is_that_of_rounding(seed: int, after_exit: str) -> None:
+    graph = GRAPHS["sparse"](seed)
+    model = make(seed, **EXPECTED, after_exit=after_exit, num_layers=12).float()
+    x = features(seed, graph.num_nodes).float()
+    truth = model.predict(x, graph.edge_index())
+    assert_same(infer(model, x, cut(graph, 6)), truth, 1e-5)
+
+
+def test_graphs_without_features_or_nodes_work() -> None:
+    graph = ring()
+    model = EEGNN(0, 4, 2, num_layers=3)
+    assert_same(infer(model, None, cut(graph, 4)), model.predict(None, graph.edge_index()), 1e-6)
+    nothing = Graph([], 0)
+    out, exits = infer(model, None, cut(nothing, 1))
+    assert out.shape == (0, 2)
+    assert exits.layer.numel() == 0
+
+
+class Staying:
+    """On a ring, nodes 0, 1, 2 stay to the end and all others leave at once."""
+
+    def __init__(self, after_exit: str) -> None:
+        self.graph = ring()
+        # States do not change: the first of them is the feature, and it decides.
+        self.model = make(0, **SAMPLED, after_exit=after_exit, confidence="mlp", weight_scale=0.0)
+        self.x = torch.zeros(60, IN, dtype=torch.float64)
+        self.x[:3, 0] = 1
+        last = self.model.loop.confidence.head.lins[-1]  # type: ignore[union-attr,attr-defined]
+        with torch.no_grad():
+            for part in (self.model.encoder.weight, self.model.encoder.bias, last.weight):
+                part.zero_()
+            self.model.encoder.weight[0, 0] = 1
+            last.weight[0, 0] = 2
+            last.bias.copy_(torch.tensor([-1.0, 0.0]))
+
+
+@pytest.mark.parametrize("after_exit", AFTER_EXIT)
+def test_blocks_are_skipped_once_they_do_not_matter(
+    after_exit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, visits = Staying(after_exit), [0] * 6
+    blocks = cut(case.graph, 12)
+    decide = Walk.decide
+
+    def counted(self: Walk, layer: int, *given: Any) -> Tensor:
+        visits[layer] += 1
+        return decide(self, layer, *given)
+
+    monkeypatch.setattr(Walk, "decide", counted)
+    _, exits = infer(case.model, case.x, blocks)
+    assert exits.layer.tolist() == [6] * 3 + [0] * 57
+    block = [set(core.tolist()) for core in blocks.cores]
+    expected = []
+    for layer in range(6):
+        needed = {b for b in range(12) if layer == 0 or block[b] & {0, 1, 2}}
+        if after_exit == "evolve":
+            for _ in range(6 - layer - 1):  # blocks that touch one of them
+                edge = {j for b in needed for i in block[b] for j in case.graph.neighbours(i)}
+                needed |= {b for b in range(12) if block[b] & edge}
+        expected.append(len(needed))
+    assert visits == expected
+    assert visits[-1] < 4 < visits[0]
+
+
+def test_the_loop_ends_when_everyone_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, model = ring(), make(0, continue_bias=0.0, num_layers=50)
+    x = features(0, 60)
+    _, exits = infer(model, x, cut(graph, 5))
+    assert len(exits.tau) == int(exits.layer.max()) < 50
+
+
+class Largest(TorchDispatchMode):
+    """Notes the most rows of states that any operator returns, apart from those in files."""
+
+    def __init__(self, files: int) -> None:
+        super().__init__()
+        self.rows, self.files = 0, files
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for value in out if isinstance(out, tuple | list) else (out,):
+            wide = isinstance(value, Tensor) and value.dim() == 2 and HIDDEN in value.shape
+            if wide and value.untyped_storage().nbytes() != self.files:
+                self.rows = max(self.rows, value.numel() // HIDDEN)
+        return out
+
+
+@pytest.mark.parametrize("answer", ["state", "mixture"])
+def test_no_tensor_holds_the_states_of_more_than_a_block(answer: str) -> None:
+    graph = ring(n=600)
+    model, x = make(77, **EXPECTED, answer=answer, dropout=0.1), features(77, 600)
+    blocks = cut(graph, 20)
+    with Largest(600 * HIDDEN * 8) as largest:
+        infer(model, x, blocks)
+    assert 30 <= largest.rows <= max(block.nodes.numel() for block in blocks)
+    with Largest(-1) as largest:
+        model.predict(x, graph.edge_index())
+    assert largest.rows >= 600
+
+
+REFUSED: dict[str, tuple[GraphModel, str]] = {
+    "zoo": (GCN(IN, 4, 2, 2), "blocks need model eegnn or sasgnn, got GCN"),
+    "exits of the zoo": (EEModel(IN, 4, 2, 2), "got EEModel"),
+    "graphs": (EEGNN(IN, 4, 2, 2, level="graph"), "level='node'"),
+    "mean step": (EEGNN(IN, 4, 2, 2, step_size="mean"), "step_size='mean'"),
+    "solver": (SASGNN(IN, 4, 2, 2, solver="rk4"), "solver='euler', got 'rk4'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_models_that_do_not_go_by_blocks_are_refused(name: str) -> None:
+    model, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        infer(model, features(0, 60).float(), cut(ring(), 3))
+
+
+def test_inputs_are_checked_as_by_predict() -> None:
+    model, blocks = make(0), cut(ring(), 3)
+    with pytest.raises(ValueError, match=r"x must have shape \[60, 3\], got \[59, 3\]"):
+        infer(model, features(0, 59), blocks)
+    bad = features(0, 60)
+    bad[7, 1] = torch.nan
+    with pytest.raises(ValueError, match="first in row 7"):
+        infer(model, bad, blocks)
+    with pytest.raises(ValueError, match="exit_threshold"):
+        infer(SASGNN(IN, 4, 2), features(0, 60).float(), blocks, exit_threshold=0.5)
+
+
+def test_the_model_and_the_features_are_left_as_they_were() -> None:
+    model, x = make(4, **EXPECTED).train(), features(4, 60)
+    state, before = copy.deepcopy(model.state_dict()), x.clone()
+    infer(model, x, cut(ring(), 4))
+    assert model.training
+    assert torch.equal(x, before)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, state[key])
+
+
+@pytest.mark.parametrize("answer", ["mixture", "state"])
+def test_each_exit_has_its_bias(answer: str) -> None:
+    graph = GRAPHS[next(iter(GRAPHS))](77)
+    model = make(77, **EXPECTED, answer=answer, exit_bias=True)
+    assert model.exit_bias is not None
+    torch.nn.init.normal_(model.exit_bias.bias)
+    x = features(77, graph.num_nodes)
+    assert_same(infer(model, x, cut(graph, 3)), plain(model, x, graph), 1e-10)
