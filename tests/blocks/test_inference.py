@@ -120,7 +120,8 @@ def test_sasgnn(options: dict[str, Any]) -> None:
     attr = features(9, 2 * len(graph.edges), 2) if "edge_dim" in options else None
     torch.manual_seed(0)
     model = SASGNN(IN, HIDDEN, OUT, num_layers=5, **options).double()
-    for knobs in ({}, {"max_layers": 2}, {"max_layers": 0}):
+    calls: list[dict[str, Any]] = [{}, {"max_layers": 2}, {"max_layers": 0}]
+    for knobs in calls:
         truth = model.predict(x, graph.edge_index(), attr, **knobs)
         assert_same(infer(model, x, blocks, attr, **knobs), truth, 1e-10)
 
@@ -154,7 +155,7 @@ class Staying:
         self.model = make(0, **SAMPLED, after_exit=after_exit, confidence="mlp", weight_scale=0.0)
         self.x = torch.zeros(60, IN, dtype=torch.float64)
         self.x[:3, 0] = 1
-        last = self.model.loop.confidence.head.lins[-1]  # type: ignore[union-attr,attr-defined]
+        last = self.model.loop.confidence.head.lins[-1]  # type: ignore[attr-defined]
         with torch.no_grad():
             for part in (self.model.encoder.weight, self.model.encoder.bias, last.weight):
                 part.zero_()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -20,6 +19,7 @@ def test_edges_are_different_undirected_and_ten_a_node() -> None:
         assert adj.num_edges == data.edge_index.size(1) == n * 10 // 2 * 2
         assert data.x.shape == (n, 16)
         assert data.x.dtype == torch.float32
+        assert torch.bincount(data.y).min() > n / CLASSES / 3
 
 
 def test_the_same_seed_gives_the_same_graph() -> None:
@@ -30,14 +30,11 @@ def test_the_same_seed_gives_the_same_graph() -> None:
 
 
 def test_degrees_have_a_power_law_tail() -> None:
-    data = powerlaw(N)
-    degree = torch.bincount(data.edge_index[0], minlength=N).numpy()
-    tail = np.sort(degree[degree >= 40])
-    # Hill's estimate of the exponent of P(d > t) ~ t^−1.5. A tail as thin as that of a random
-    # graph would have no node here.
-    assert tail.size > N / 500
-    assert 1.0 < 1 / np.log((tail + 0.5) / 39.5).mean() < 3.0
-    assert degree.max() > 10 * degree.mean()
+    degree = torch.bincount(powerlaw(50_000).edge_index[0])
+    # An edge in five is drawn by weight alone, so far out a degree is about 25 more than the
+    # edges that follow P(w > t) ~ t^−1.5. An exponential tail would fall by e⁶ = 400 here.
+    fall = int((degree > 80).sum()) / int((degree > 140).sum())
+    assert (115 / 55) ** 1.5 / 2 < fall < (115 / 55) ** 1.5 * 2
 
 
 def test_neighbours_tell_more_of_the_label_than_the_features_of_a_node() -> None:

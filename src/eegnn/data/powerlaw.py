@@ -14,7 +14,8 @@ from eegnn.data.problem import Problem
 #: Nodes of the full size.
 NODES = 1_000_000
 CLASSES, FEATURES = 8, 16
-#: Nodes of a community; their number grows with the graph, so that all sizes look alike nearby.
+#: Nodes of a community, but of small graphs at most a sixteenth; the number of communities grows
+#: with the graph, so that all sizes look alike nearby.
 COMMUNITY = 1000
 #: Mean degree: 10⁶ nodes have 10⁷ columns of ``edge_index``, each edge in both directions.
 DEGREE = 10
@@ -49,9 +50,10 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     n = _check.integer("nodes", nodes, at_least=COMMUNITY)
     rng = np.random.default_rng(_check.integer("seed", seed, at_least=0))
     weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
-    community = np.arange(n) // COMMUNITY
-    label = rng.integers(CLASSES, size=community[-1] + 1)
-    edges = _edges(weight, rng)
+    size = min(COMMUNITY, n // (2 * CLASSES))
+    community = np.arange(n) // size
+    label = rng.permutation(np.arange(community[-1] + 1) % CLASSES)
+    edges = _edges(weight, size, rng)
     name = rng.permutation(n)  # neighbours in memory are no neighbours:  real graphs are not sorted
     y = np.empty(n, dtype=np.int64)
     y[name] = label[community]
@@ -92,8 +94,11 @@ def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
     )
 
 
-def _edges(weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """``5 n`` different undirected edges, ``[2, 5 n]``, smaller end first."""
+def _edges(weight: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """``5 n`` different undirected edges, ``[2, 5 n]``, smaller end first.
+
+    Nodes of a community of this ``size`` are neighbours by number.
+    """
     n, total = len(weight), DEGREE * len(weight) // 2
     near = np.concatenate([[0.0], np.cumsum(np.minimum(weight, LOCAL))])
     far = np.concatenate([[0.0], np.cumsum(weight)])
@@ -104,8 +109,8 @@ def _edges(weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.
         u = np.concatenate(
             [_draw(near, 0.0, near[-1], inside, rng), _draw(far, 0.0, far[-1], count - inside, rng)]
         )
-        first = u[:inside] // COMMUNITY * COMMUNITY
-        last = np.minimum(first + COMMUNITY, n)
+        first = u[:inside] // size * size
+        last = np.minimum(first + size, n)
         v = np.concatenate(
             [
                 _draw(near, near[first], near[last], inside, rng),
