@@ -20,7 +20,7 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
-from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, mixed_exits
+from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import ConvStep, FunctionStep
@@ -97,6 +97,10 @@ class EarlyExit(nn.Module):
         head_norm: scale each state to root mean square 1 before the heads look at it, so that
             their logits do not grow with ‖H‖, which never decreases. Steadier with large heads,
             worse with the small default ones.
+        leak: the probability that a unit leaves before layer :math:`L` whatever the heads say, the
+            same at every layer. Then every layer is trained to answer a little, and an
+            ``exit_threshold`` below ``leak`` shortens everyone's way: by it, nobody goes further
+            than :math:`L \log(1 - \theta) / \log(1 - \mathrm{leak})`. Not for ``"sampled"``.
         task: what the output means, and so how outputs of several exits mix:
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
@@ -119,6 +123,7 @@ class EarlyExit(nn.Module):
         step_size: float | Literal["adaptive", "mean"] = "adaptive",
         hard: bool = False,
         head_norm: bool = False,
+        leak: float = 0.0,
         task: Task = "classification",
         recompute: bool = False,
     ) -> None:
@@ -137,6 +142,8 @@ class EarlyExit(nn.Module):
         self.hard = hard
         self.head_norm = _check.boolean("head_norm", head_norm)
         self.task = _check.choice("task", task, tuple(MIXTURES))
+        self.leak = _check_leak(leak, objective)
+        self._leak = 1 - (1 - self.leak) ** (1 / num_layers)  # at each layer
         self.step = _as_steps(step, num_layers)
         self.confidence = confidence
         self.temperature = temperature
@@ -374,6 +381,7 @@ class EarlyExit(nn.Module):
             and reach is not None
             and reach <= 1
             and all(isinstance(step, SASStep) for step in steps),
+            leak=self._leak,
         )
         look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
         return Plan(steps, look, self._step_sizes, rules, reach)
@@ -399,7 +407,7 @@ class EarlyExit(nn.Module):
         tau = continue_score(drawn, inverse, self.hard and self.training)
         # The argmax does not depend on ν: the sampled exit continues with probability σ(δ). The
         # others are defined by τ itself.
-        score = delta if self.objective == "sampled" else delta * inverse
+        score = delta if self.objective == "sampled" else leaky(delta * inverse, self._leak)
         return Decision(units, score, tau, drawn < 0)
 
     def _look(
@@ -531,6 +539,12 @@ def _check_answer(answer: Answer | None, objective: Objective) -> Answer:
     if answer == "mixture" and objective == "sampled":
         raise ValueError("answer='mixture' needs objective='expected' or 'averaged'")
     return _check.choice("answer", answer, ("mixture", "state"))
+
+
+def _check_leak(leak: float, objective: Objective) -> float:
+    if leak and objective == "sampled":
+        raise ValueError("leak needs objective='expected' or 'averaged'")
+    return _check.number("leak", leak, 0, 0.5)
 
 
 def _check_step_size(step_size: float | str, level: Level) -> float | str:

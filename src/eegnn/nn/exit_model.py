@@ -31,6 +31,7 @@ class ExitArguments(Shared, total=False):
     head_layers: int
     head_channels: int
     head_norm: bool
+    leak: float
     continue_bias: float
     head_scale: float
     nu0: float
@@ -48,7 +49,8 @@ class ExitModel(GraphModel):
         level: who leaves, ``"node"`` or ``"graph"``.
         objective: see :class:`~eegnn.EarlyExit`. By default ``"averaged"`` for regression, where
             the mean of several exits says little about each of them, else ``"expected"``.
-        after_exit, answer, step_size, hard, head_norm, recompute: see :class:`~eegnn.EarlyExit`.
+        after_exit, answer, step_size, hard, head_norm, leak, recompute: see
+            :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
         temperature: :math:`f_\nu`: ``"linear"`` (one layer without bias) or one of the above.
@@ -81,6 +83,7 @@ class ExitModel(GraphModel):
         head_layers: int = 1,
         head_channels: int = 32,
         head_norm: bool = False,
+        leak: float = 0.0,
         continue_bias: float = 3.0,
         head_scale: float = 0.1,
         nu0: float = 0.1,
@@ -114,6 +117,7 @@ class ExitModel(GraphModel):
             step_size=step_size,
             hard=hard,
             head_norm=head_norm,
+            leak=leak,
             task=self.task,
             recompute=recompute,
         )

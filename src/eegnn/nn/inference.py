@@ -14,6 +14,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
+from eegnn.nn.mixture import leaky
 from eegnn.nn.sas import SASStep
 
 #: Computing a row of a step, with its share of heads and answers, takes the time of this many
@@ -38,6 +39,7 @@ class Rules:
         sampled: the probability of continuing is :math:`\\sigma(\\delta)`, else :math:`\\tau`.
         freeze: who left does not move any more.
         local: a step and the heads see no further than the neighbours of a node.
+        leak: probability of leaving at a layer whatever the heads say.
     """
 
     limit: int
@@ -45,6 +47,7 @@ class Rules:
     sampled: bool
     freeze: bool
     local: bool
+    leak: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Walk:
         scaled = delta * inverse
         if self.active:
             score = (delta if self.rules.sampled else scaled)[:count]
+            score = leaky(score, self.rules.leak)
             self.answer.see(h[:count], self.log_stay)
             self.log_stay = self.log_stay + logsigmoid(score)
             self._leave((self._wish(score, layer) & ~self.left).nonzero().view(-1), layer)

@@ -14,6 +14,22 @@ from torch.nn.functional import log_softmax, logsigmoid
 from eegnn.nn.exits import Exits
 
 
+def leaky(score: Tensor, leak: float) -> Tensor:
+    r"""Return the log-odds :math:`s'` of continuing where some leave whatever the heads say.
+
+    .. math::
+        \sigma(s') = (1 - \epsilon)\,\sigma(s)
+
+    Args:
+        score: the log-odds :math:`s`, of any shape.
+        leak: :math:`\epsilon`, the probability of leaving here anyway.
+    """
+    if leak == 0:
+        return score
+    leave = leak + (1 - leak) * torch.sigmoid(-score)
+    return math.log1p(-leak) + logsigmoid(score) - leave.log()
+
+
 def exit_log_probabilities(score: Tensor) -> Tensor:
     r"""Return :math:`\log w_l`, the probability of leaving at each layer.
 
