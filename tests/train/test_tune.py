@@ -15,7 +15,8 @@ from eegnn.data.npz import write_npz
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
 from eegnn.train.spaces import SPACES, find_space
-from eegnn.train.tune import _open, _repeats, tune
+from eegnn.train.storage import open_storage
+from eegnn.train.tune import _repeats, tune
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_processes_that_start_together_make_one_storage(tmp_path: Path) -> None:
 
     def start() -> None:
         together.wait()
-        _open(optuna, url)
+        open_storage(url)
 
     with ThreadPoolExecutor(8) as pool:
         for started in [pool.submit(start) for _ in range(8)]:
@@ -98,7 +99,7 @@ def test_a_storage_that_cannot_be_opened_is_named(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(ValueError, match=r"storage sqlite:///.*missing/study.db cannot be opened"):
-        _open(optuna, f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
+        open_storage(f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
 
 
 @pytest.mark.parametrize("family", SPACES)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import typer
@@ -76,6 +77,26 @@ def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
-        app()
+        with _one_voice():
+            app()
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"eegnn: {error}")
+        sys.exit(f"eegnn: {error}" if _has_the_word() else 1)
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """Of the processes that torchrun starts, let only the first print."""
+    if os.environ.get("RANK", "0") == "0":
+        yield
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
+
+
+def _has_the_word() -> bool:
+    """Whether a failure is for this process to tell: the first to fail knows the reason."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return True
+    from eegnn.train.distributed import fails_first
+
+    return fails_first()
