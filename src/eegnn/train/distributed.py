@@ -54,6 +54,8 @@ class Ranks:
         self._fabric = fabric
         self.rank = 0 if fabric is None else fabric.global_rank
         self.size = 1 if fabric is None else fabric.world_size
+        if fabric is not None:
+            self._patient = torch.distributed.new_group(backend="gloo", timeout=PATIENCE)
 
     @property
     def leads(self) -> bool:
@@ -62,7 +64,7 @@ class Ranks:
 
     def share(self, items: Any) -> Any:
         """Every ``size``-th of a sequence or tensor, from ``rank`` on."""
-        return items if self._fabric is None else items[self.rank :: self.size]
+        return items[self.rank :: self.size]
 
     def collect(self, own: Sequence[T]) -> list[T]:
         """Put what each rank made of its :meth:`share` together, in the order of the whole."""
@@ -97,7 +99,7 @@ class Ranks:
             if (self._fabric.local_rank == 0) == turn:
                 found = function()
             with _together():
-                torch.distributed.monitored_barrier(timeout=PATIENCE)
+                torch.distributed.all_reduce(torch.zeros(1), group=self._patient)
         return found  # type: ignore[return-value]
 
     def sum(self, own: Tensor) -> Tensor:
@@ -216,7 +218,7 @@ def join() -> Ranks:
     )
     with _together():
         fabric.launch()
-    return Ranks(fabric)
+        return Ranks(fabric)
 
 
 def fails_first() -> bool:
@@ -224,6 +226,7 @@ def fails_first() -> bool:
 
     The ranks count themselves in the store of ``torchrun``, which outlives them.
     """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is ending
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     try:
@@ -236,6 +239,7 @@ def fails_first() -> bool:
 
 
 def _told_to_end(number: int, frame: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
     raise RankLost
 
 
@@ -246,4 +250,5 @@ def _together() -> Iterator[None]:
     except RankLost:
         raise
     except RuntimeError as error:  # of gloo: the connection was closed, or nobody answered
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise RankLost from error

@@ -130,7 +130,7 @@ class Trainer:
         self.progress = Progress(**state["progress"])
         random = state["random"].view(-1, torch.get_rng_state().numel())
         if len(random) == self.ranks.size:
-            torch.set_rng_state(random[self.ranks.rank])
+            torch.set_rng_state(random[self.ranks.rank].clone())  # a view crashes torch 2.13
         else:
             self.ranks.seed(self.config.seed, self.progress.epoch)
 

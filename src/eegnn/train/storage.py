@@ -76,16 +76,16 @@ def _open_database(optuna: Any, url: str) -> Any:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
-    try:
-        name = make_url(url).render_as_string(hide_password=True)
-    except ArgumentError as error:
-        raise ValueError(f"storage {url} is no URL that SQLAlchemy knows") from error
     # SQLite lets one write at a time: who waits longer than its 5 s on a busy disk would fail. A
     # connection to a server that was started anew is opened anew.
     patient = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    name = url
     for patience in range(10):
         try:
+            name = make_url(url).render_as_string(hide_password=True)
             return optuna.storages.RDBStorage(url, {"pool_pre_ping": True, **patient})
+        except ArgumentError as error:
+            raise ValueError(f"storage {name} is no URL that SQLAlchemy knows") from error
         except ImportError as error:
             raise ImportError(
                 f"storage {name} needs a driver: pip install 'eegnn[postgres]'"
