@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from eegnn.train.launched import started_together
+
 
 class _Commands(TyperGroup):
     """Says, after Ctrl-C, what typer does not know: that nothing is lost."""
@@ -86,7 +88,7 @@ def main() -> None:
 @contextmanager
 def _one_voice() -> Iterator[None]:
     """Of the processes that torchrun starts, let only the first print."""
-    if os.environ.get("RANK", "0") == "0":
+    if not started_together() or os.environ["RANK"] == "0":
         yield
         return
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
@@ -95,7 +97,7 @@ def _one_voice() -> Iterator[None]:
 
 def _has_the_word() -> bool:
     """Whether a failure is for this process to tell: the first to fail knows the reason."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if not started_together():
         return True
     from eegnn.train.distributed import fails_first
 

@@ -41,7 +41,7 @@ class Claims:
         """Share results that were there before."""
 
     def results(self) -> list[Line]:
-        """Return what was shared."""
+        """Return what was shared since the last call."""
         return []
 
     def wait(self) -> bool:
@@ -75,6 +75,7 @@ class SharedClaims(Claims):
         )
         self._silence = Silence(self._storage, self._study)
         self._held: dict[str, tuple[int, threading.Event]] = {}
+        self._given: set[int] = set()
 
     @contextmanager
     def hold(self, key: str) -> Iterator[bool]:
@@ -116,8 +117,11 @@ class SharedClaims(Claims):
             self._new_trial(key, self._states.COMPLETE, known[key])
 
     def results(self) -> list[Line]:
-        """Return what was shared."""
-        return [trial.user_attrs["line"] for trial in self._trials(self._states.COMPLETE)]
+        """Return what was shared since the last call."""
+        trials = self._trials(self._states.COMPLETE)
+        new = [trial for trial in trials if trial.number not in self._given]
+        self._given.update(trial.number for trial in new)
+        return [trial.user_attrs["line"] for trial in new]
 
     def wait(self) -> bool:
         """Wait a moment for others, if their results will come here."""

@@ -18,14 +18,16 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from eegnn.train.launched import started_together
+
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 T = TypeVar("T")
 
-#: So long one rank waits for another in a step; a machine that lost power says nothing.
+#: So long one rank waits for another in training; a machine that lost power says nothing.
 TIMEOUT = timedelta(seconds=45)
-#: So long it waits while data are fetched and prepared.
+#: So long it waits before and after, while programs start and data are fetched and prepared.
 PATIENCE = timedelta(hours=12)
 
 
@@ -55,7 +57,7 @@ class Ranks:
         self.rank = 0 if fabric is None else fabric.global_rank
         self.size = 1 if fabric is None else fabric.world_size
         if fabric is not None:
-            self._patient = torch.distributed.new_group(backend="gloo", timeout=PATIENCE)
+            self._quick = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)
 
     @property
     def leads(self) -> bool:
@@ -79,7 +81,7 @@ class Ranks:
             return [own]
         found: list[Any] = [None] * self.size
         with _together():
-            torch.distributed.all_gather_object(found, own)
+            torch.distributed.all_gather_object(found, own, self._quick)
         return found
 
     def first(self, function: Callable[[], T]) -> T:
@@ -99,7 +101,7 @@ class Ranks:
             if (self._fabric.local_rank == 0) == turn:
                 found = function()
             with _together():
-                torch.distributed.all_reduce(torch.zeros(1), group=self._patient)
+                self._fabric.barrier()
         return found  # type: ignore[return-value]
 
     def sum(self, own: Tensor) -> Tensor:
@@ -107,7 +109,8 @@ class Ranks:
         if self._fabric is None:
             return own
         with _together():
-            return self._fabric.all_reduce(own.detach().clone(), reduce_op="sum")  # type: ignore[return-value]
+            summed = self._fabric.all_reduce(own.detach().clone(), self._quick, "sum")
+        return summed  # type: ignore[return-value]
 
     def means(self, *counts: int) -> list[Mean]:
         """Return, for each number of own units, how to take averages over those of all ranks."""
@@ -184,11 +187,6 @@ class Mean:
 ALONE = Ranks()
 
 
-def started_together() -> bool:
-    """Whether ``torchrun`` started this process as one of several."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "LOCAL_RANK" in os.environ
-
-
 def join() -> Ranks:
     """Meet the other processes; on its own, a process meets nobody.
 
@@ -213,7 +211,7 @@ def join() -> Ranks:
         accelerator="cpu",
         devices=here,
         num_nodes=int(os.environ["WORLD_SIZE"]) // here,
-        strategy=DDPStrategy(process_group_backend="gloo", timeout=TIMEOUT),
+        strategy=DDPStrategy(process_group_backend="gloo", timeout=PATIENCE),
         plugins=TorchElasticEnvironment(),
     )
     with _together():

@@ -17,7 +17,7 @@ import torch
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
-from eegnn.train.distributed import started_together
+from eegnn.train.launched import started_together
 
 
 class RunFolder:
