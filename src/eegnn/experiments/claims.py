@@ -135,7 +135,7 @@ class SharedClaims(Claims):
         return [trial.number for trial in trials if trial.user_attrs["run"] == key]
 
     def _trials(self, *states: Any) -> list[Any]:
-        return self._study.get_trials(deepcopy=False, states=states)  # type: ignore[no-any-return]
+        return self._study.get_trials(deepcopy=False, states=states)
 
     def _new_trial(self, key: str, state: Any, line: Line | None = None) -> int:
         study_id = self._storage.get_study_id_from_name(self._study.study_name)

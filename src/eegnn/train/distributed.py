@@ -197,8 +197,8 @@ def join() -> Ranks:
         return ALONE
     try:
         from lightning_fabric import Fabric
-        from lightning_fabric.plugins.environments import TorchElasticEnvironment
-        from lightning_fabric.strategies import DDPStrategy
+        from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+        from lightning_fabric.strategies.ddp import DDPStrategy
     except ImportError as error:
         raise ImportError(
             "training with torchrun needs lightning-fabric: pip install 'eegnn[distributed]'"
@@ -228,7 +228,7 @@ def fails_first() -> bool:
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     try:
-        store = torch.distributed.TCPStore(
+        store = torch.distributed.TCPStore(  # type: ignore[attr-defined]
             host, port, is_master=False, timeout=timedelta(seconds=5)
         )
         return store.add(f"eegnn/failed/{attempt}", 1) == 1
