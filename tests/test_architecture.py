@@ -28,7 +28,7 @@ LAYERS = [
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich")
+HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "lightning_fabric")
 
 
 def part(module: str) -> str:

@@ -63,6 +63,16 @@ def test_some_runs_can_be_chosen_by_name(tmp_path: Path) -> None:
     assert [(cell["row"], cell["n"]) for cell in found["cells"]] == [("GCN", 0), ("ADGN", 2)]
 
 
+def test_a_storage_brings_the_results_of_others(tmp_path: Path) -> None:
+    pytest.importorskip("optuna", reason="needs eegnn[tune]")
+    for machine in ("a", "b"):
+        places = ["--out", f"{machine}/results", "--runs", f"{machine}/runs"]
+        run("reproduce", "tiny", "--splits", "0", "--storage", "shared.db", *places)
+    here, there = (tmp_path / name / "results" / "tiny.jsonl" for name in "ab")
+    assert len(here.read_text().splitlines()) == 2
+    assert sorted(here.read_text().splitlines()) == sorted(there.read_text().splitlines())
+
+
 def test_one_page_has_the_results_of_all(tmp_path: Path) -> None:
     run("reproduce", "tiny", "--only", "gcn")
     assert "1 of 2 cells are from runs" in run("reproduce", "--write-results", "page.md")

@@ -50,7 +50,7 @@ def test_of_equal_runs_the_first_counts(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_trained_is_remembered_as_such(tmp_path: Path) -> None:
-    Book(tmp_path / "new", "mine").add_failure(config(), "the loss is nan", "eegnn train …")
+    Book(tmp_path / "new", "mine").add({"failed": "nan", "config": config().model_dump()})
     book = Book(tmp_path / "new", "mine")
     assert book.has(config())
     assert book.failed(config())

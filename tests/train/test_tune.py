@@ -15,7 +15,8 @@ from eegnn.data.npz import write_npz
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
 from eegnn.train.spaces import SPACES, find_space
-from eegnn.train.tune import _open, _repeats, tune
+from eegnn.train.storage import open_storage
+from eegnn.train.tune import _repeats, tune
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_processes_that_start_together_make_one_storage(tmp_path: Path) -> None:
 
     def start() -> None:
         together.wait()
-        _open(optuna, url)
+        open_storage(url)
 
     with ThreadPoolExecutor(8) as pool:
         for started in [pool.submit(start) for _ in range(8)]:
@@ -98,7 +99,7 @@ def test_a_storage_that_cannot_be_opened_is_named(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(ValueError, match=r"storage sqlite:///.*missing/study.db cannot be opened"):
-        _open(optuna, f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
+        open_storage(f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
 
 
 @pytest.mark.parametrize("family", SPACES)
@@ -122,3 +123,48 @@ def test_a_trial_of_its_own_repeats_none(config: Config, tmp_path: Path) -> None
     late = study.ask()
     assert late.number == 2
     assert _repeats(optuna, late) is None
+
+
+def study_in(folder: Path, config: Config) -> optuna.Study:
+    name = f"{config.dataset}-{config.model}"
+    return optuna.create_study(
+        study_name=name, storage=storage(folder), direction="maximize", load_if_exists=True
+    )
+
+
+def finished(config: Config, folder: Path) -> int:
+    ended = (TrialState.COMPLETE, TrialState.PRUNED)
+    return sum(trial.state in ended for trial in trials(config, folder))
+
+
+def test_the_trial_of_a_dead_worker_is_done_again(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eegnn.train.storage.SILENCE", 1.0)
+    dead = study_in(tmp_path, config).ask()  # and nobody runs it
+    chosen = dead.suggest_float("lr", 1e-3, 1e-2, log=True)
+    best = tune(config, 2, storage(tmp_path), tmp_path / "study")
+    assert best["finished"] == finished(config, tmp_path) == 2
+    states = [(trial.number, trial.state.name) for trial in trials(config, tmp_path)]
+    assert states == [(0, "FAIL"), (1, "COMPLETE"), (2, "COMPLETE")]
+    assert trials(config, tmp_path)[2].params["lr"] == chosen
+
+
+def test_an_interrupted_trial_is_done_again(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("eegnn.train.tune.train", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tune(config, 2, storage(tmp_path), tmp_path / "study")
+    assert tune(config, 2, storage(tmp_path), tmp_path / "study")["finished"] == 2
+    assert [trial.state.name for trial in trials(config, tmp_path)].count("FAIL") == 1
+
+
+def test_a_journal_on_a_shared_disk_holds_a_study_too(config: Config, tmp_path: Path) -> None:
+    where = str(tmp_path / "study.journal")
+    assert tune(config, 2, where, tmp_path / "study")["finished"] == 2
+    assert tune(config, 3, where, tmp_path / "study")["finished"] == 3

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
+
+from eegnn.train.launched import started_together
 
 
 class _Commands(TyperGroup):
@@ -76,6 +79,26 @@ def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
-        app()
+        with _one_voice():
+            app()
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"eegnn: {error}")
+        sys.exit(f"eegnn: {error}" if _has_the_word() else 1)
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """Of the processes that torchrun starts, let only the first print."""
+    if not started_together() or os.environ["RANK"] == "0":
+        yield
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
+
+
+def _has_the_word() -> bool:
+    """Whether a failure is for this process to tell: the first to fail knows the reason."""
+    if not started_together():
+        return True
+    from eegnn.train.distributed import fails_first
+
+    return fails_first()

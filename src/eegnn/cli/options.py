@@ -80,3 +80,8 @@ Epochs = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
+STORAGE = (
+    "`FILE.db` (SQLite) for the processes of one machine, `postgresql://USER@HOST/NAME` for "
+    "several machines, or `FILE.journal` on a disk that they share. A process that dies leaves its "
+    "work to the others within two minutes."
+)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import AsJson, DataDir
+from eegnn.cli.options import STORAGE, AsJson, DataDir
 
 if TYPE_CHECKING:
     from eegnn.experiments.book import Book
@@ -75,13 +75,23 @@ def reproduce(
     runs: Annotated[
         Path, typer.Option(metavar="FOLDER", help="For runs that are not finished.")
     ] = Path("runs"),
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Share runs and results with all who have the same one: " + STORAGE + " Needs "
+            "`pip install 'eegnn[tune]'`.",
+            show_default="the folder of runs, on one machine",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat a table or figure of the paper, with its numbers beside ours.
 
     A run that is in the folder of results, in any of its .jsonl files, is not done again. After
-    Ctrl-C the same command goes on. Start it several times to share the work.
+    Ctrl-C the same command goes on. Start it several times to share the work, on several machines
+    with --storage.
     """
     if (name is not None) + list_all + (write_results is not None) != 1:
         raise typer.BadParameter("give one of NAME, --list and --write-results")
@@ -112,7 +122,7 @@ def reproduce(
             console.print(f"{experiment.name}: {', '.join(absent)} not here, left out")
             if not here:
                 continue
-        done.append(_reproduce(experiment, plan, here, out, runs, data_dir, console))
+        done.append(_reproduce(experiment, plan, here, out, runs, storage, data_dir, console))
     if not done and name != "all":
         raise typer.Exit(1)
     if as_json:
@@ -188,6 +198,7 @@ def _reproduce(
     configs: list[Config],
     out: Path,
     runs: Path,
+    storage: str | None,
     data_dir: Path | None,
     console: Console,
 ) -> dict[str, Any]:
@@ -207,6 +218,7 @@ def _reproduce(
                     watch,
                     experiment.keep_runs,
                     experiment.measurement,
+                    storage,
                 )
     except KeyboardInterrupt:
         print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)

@@ -104,6 +104,9 @@ def train(
     learning curves (curves.png) and the best weights, for `eegnn eval` and `eegnn predict`. A run
     that was stopped, by Ctrl-C or worse, goes on with --resume and ends with the same numbers as
     one that was not.
+
+    `torchrun --nproc-per-node=N -m eegnn train …` shares the graphs of each batch among N
+    processes; needs `pip install 'eegnn[distributed]'`.
     """
     if input_file is not None:
         dataset = str(input_file)
@@ -113,6 +116,7 @@ def train(
     from eegnn.report.tensorboard import EventFiles
     from eegnn.report.terminal import run_report
     from eegnn.train.config import parse_overrides
+    from eegnn.train.distributed import join
     from eegnn.train.results import append_result, find_result
     from eegnn.train.run import RunFolder
     from eegnn.train.start import configure, default_folder, take_up
@@ -122,14 +126,17 @@ def train(
     overrides = {k: v for k, v in given.items() if v is not None} | parse_overrides(settings or [])
     wanted = configure(dataset, model, recipe, overrides) if dataset or recipe else None
     folder = out or default_folder(wanted)  # type: ignore[arg-type]  # one of them was given
-    config, resume = take_up(wanted, folder, resume)
+    ranks = join()
+    config, resume = ranks.first(lambda: take_up(wanted, folder, resume))
     console = Console(stderr=as_json)
-    if results is not None and (known := find_result(results, config)) is not None:
+    known = ranks.first(lambda: None if results is None else find_result(results, config))
+    if known is not None:
         console.print(f"in {results} already: test {known['metric']} {known['test']:.4f}")
         if as_json:
             print_json(**known)
         return
-    events = EventFiles(folder) if tensorboard else nullcontext(lambda line: None)
+    quiet = nullcontext(lambda line: None)
+    events = EventFiles(folder) if tensorboard and ranks.leads else quiet
     Console(stderr=True).print(
         f"{config.model} on {config.dataset}, split {config.split}: {folder}"
     )
@@ -139,7 +146,9 @@ def train(
             show(line)
             record(line)
 
-        summary = start(config, folder, resume, data_dir, on_epoch)
+        summary = start(config, folder, resume, data_dir, on_epoch, ranks)
+    if not ranks.leads:
+        return
     if results is not None:
         append_result(results, RunFolder(folder), command_line())
     draw_curves(folder, folder / "curves.png")

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs
+from eegnn.cli.options import MODEL, STORAGE, AsJson, DataDir, DatasetName, Epochs
 
 
 @app.command()
@@ -22,8 +22,8 @@ def tune(
     storage: Annotated[
         str,
         typer.Option(
-            metavar="URL",
-            help="Where Optuna keeps the study; processes with the same one share the work.",
+            metavar="FILE|URL",
+            help="Where Optuna keeps the study; who has the same one shares the work: " + STORAGE,
         ),
     ] = "sqlite:///study.db",
     epochs: Epochs = None,

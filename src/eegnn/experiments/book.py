@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+from eegnn.experiments.locks import exclusive
 from eegnn.experiments.study import Line
 from eegnn.train.config import Config, make_config
-from eegnn.train.results import append_result, read_results
-from eegnn.train.run import RunFolder
+from eegnn.train.results import append_line, read_results
 
 
 def key_of(config: Config) -> str:
@@ -37,7 +35,7 @@ class Book:
         self.path = folder / f"{name}.jsonl"
         self.failures = folder / f"{name}.failures.jsonl"
         self._lines: dict[str, Line] = {}
-        self._failed: set[str] = set()
+        self._failed: dict[str, Line] = {}
         self._sizes: dict[Path, int] = {}
         for path in sorted(folder.glob("*.jsonl")):
             if path not in (self.path, self.failures):
@@ -59,19 +57,26 @@ class Book:
 
     def has(self, config: Config) -> bool:
         """Whether there is nothing left to do for that run."""
-        return self.find(config) is not None or self.failed(config)
+        return self.line(config) is not None
 
-    def add(self, folder: RunFolder, command: str, **more: Any) -> None:
-        """Write down a finished run, with further fields."""
-        append_result(self.path, folder, command, **more)
-        self.refresh()
+    def line(self, config: Config) -> Line | None:
+        """Return the line of that run, be it a result or a failure."""
+        return self.find(config) or self._failed.get(key_of(config))
 
-    def add_failure(self, config: Config, reason: str, command: str) -> None:
-        """Write down that a run cannot be trained, and why."""
-        line = {"command": command, "failed": reason, "config": config.model_dump()}
-        self.failures.parent.mkdir(parents=True, exist_ok=True)
-        with self.failures.open("ab", buffering=0) as file:
-            file.write((json.dumps(line) + "\n").encode())
+    def add(self, line: Line) -> None:
+        """Write down a run that is not in the book, a result or a failure.
+
+        Processes that share the folder may all be told of the same run: one of them writes it.
+        """
+        config = make_config(line["config"])
+        if self.has(config):
+            return
+        path = self.failures if "failed" in line else self.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(path):
+            self.refresh()
+            if not self.has(config):
+                append_line(path, line)
         self.refresh()
 
     def _read(self, path: Path) -> None:
@@ -81,7 +86,7 @@ class Book:
         self._sizes[path] = size
         for key, line in _keyed(path.resolve(), path.stat().st_mtime_ns, size):
             if "failed" in line:
-                self._failed.add(key)
+                self._failed.setdefault(key, line)
             elif self.field is None or self.field in line:
                 self._lines.setdefault(key, line)
 

@@ -47,3 +47,13 @@ class Locks:
     def close(self) -> None:
         """Let go of everything."""
         os.close(self._file)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Wait until no other process has this file to itself, and keep it so; it is made if needed."""
+    with path.open("ab") as file:
+        if fcntl is not None:
+            # Not the kind of lock above: that would go as soon as the file is read and closed.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from eegnn.experiments.book import Book, key_of
+from eegnn.experiments.claims import ClaimLost, Claims, SharedClaims
 from eegnn.experiments.locks import Locks
-from eegnn.experiments.study import Cell, Measured, Measurement
+from eegnn.experiments.study import Cell, Line, Measured, Measurement
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
+from eegnn.train.results import result_of
 from eegnn.train.run import RunFolder
 from eegnn.train.start import configure, default_folder, train
 
@@ -29,6 +31,7 @@ def do_runs(
     watch: Watcher = lambda config, line: None,
     keep: bool = False,
     measurement: Measurement | None = None,
+    storage: str | None = None,
 ) -> list[Config]:
     """Train what is not in the book, and write it there.
 
@@ -43,26 +46,38 @@ def do_runs(
         watch: told of each run when it starts and after each epoch.
         keep: leave the folders of finished runs; else they are removed.
         measurement: done on each trained model, and written with its result.
+        storage: shared with other machines, see :func:`~eegnn.train.storage.open_storage`. Results
+            of others come into the book too, and the function returns when all runs are there.
+            ``None``: shared with processes of this machine that have the same ``runs``.
 
     Returns:
-        What other processes are still at.
+        What other processes are still at; nothing with a storage.
     """
     locks = Locks(runs / ".locks")
     try:
+        name = f"reproduce-{book.path.stem}"
+        claims = Claims(locks) if storage is None else SharedClaims(locks, storage, name)
+        known = {key_of(config): book.line(config) for config in configs}
+        claims.publish({key: line for key, line in known.items() if line is not None})
         pending = [config for config in configs if not book.has(config)]
         while pending:
-            left = []
+            done = 0
             for config in pending:
-                with locks.hold(key_of(config)) as mine:
+                key = key_of(config)
+                with claims.hold(key) as mine:
                     if not mine:
-                        left.append(config)
                         continue
                     book.refresh()  # another process may have finished it since
-                    if not book.has(config):
-                        _do(config, book, runs, root, watch, keep, measurement)
-            if len(left) == len(pending):
+                    if (line := book.line(config)) is not None:
+                        claims.finish(key, line)
+                    else:
+                        _do(config, book, claims, runs, root, watch, keep, measurement)
+                    done += 1
+            for line in claims.results():
+                book.add(line)
+            pending = [config for config in pending if not book.has(config)]
+            if not done and not claims.wait():
                 break
-            pending = left
         book.refresh()
         return [config for config in pending if not book.has(config)]
     finally:
@@ -72,23 +87,34 @@ def do_runs(
 def _do(
     config: Config,
     book: Book,
+    claims: Claims,
     runs: Path,
     root: Path | None,
     watch: Watcher,
     keep: bool,
     measurement: Measurement | None,
 ) -> None:
-    folder = runs / f"{default_folder(config).name}-{key_of(config)[:8]}"
+    key = key_of(config)
+    folder = runs / f"{default_folder(config).name}-{key[:8]}"
     watch(config, None)
+
+    def on_epoch(epoch: dict[str, Any]) -> None:
+        claims.check(key)
+        watch(config, epoch)
+
     try:
         begun = (folder / "config.json").exists()
-        train(config, folder, begun, root, lambda line: watch(config, line))
-    except TrainingError as error:
-        book.add_failure(config, str(error), train_command(config))
-        keep = False
-    else:
+        train(config, folder, begun, root, on_epoch)
         more = {} if measurement is None else {measurement.field: measurement.look(folder, root)}
-        book.add(RunFolder(folder), train_command(config), **more)
+        line: Line = result_of(RunFolder(folder), train_command(config), **more)
+    except TrainingError as error:
+        about = {"command": train_command(config), "failed": str(error)}
+        line, keep = {**about, "config": config.model_dump()}, False
+    except ClaimLost:
+        return  # another process has begun it anew
+    if not claims.finish(key, line):
+        return
+    book.add(line)
     if not keep:
         shutil.rmtree(folder)
 

@@ -53,6 +53,7 @@ class GraphModel(nn.Module):
 
     config: dict[str, Any]
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
+    cost_of_nodes: ClassVar[bool] = False  #: whether ``exits.cost`` averages nodes, not units
 
     def __init__(
         self,

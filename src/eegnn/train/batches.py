@@ -15,6 +15,7 @@ from eegnn.data.categories import one_hot
 from eegnn.data.problem import Problem
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
+from eegnn.train.distributed import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Units:
         adj: the graph, or the graphs side by side.
         y: labels of all units; ``None`` where there are none to learn from.
         index: which units count, ``None`` for all.
+        stand_in: none counts: what a rank takes who has no part in a batch, so that it takes part
+            in the step.
         node_categories, edge_categories: see :class:`~eegnn.data.problem.Problem`.
     """
 
@@ -34,6 +37,7 @@ class Units:
     adj: Adjacency
     y: Tensor | None
     index: Tensor | None = None
+    stand_in: bool = False
     node_categories: tuple[int, ...] = ()
     edge_categories: tuple[int, ...] = ()
 
@@ -57,6 +61,11 @@ class Units:
         assert self.y is not None
         return self.y if self.index is None else self.y[self.index]
 
+    @property
+    def count(self) -> int:
+        """How many units count."""
+        return 0 if self.stand_in else len(self.labels)
+
     def of(self, out: Tensor) -> Tensor:
         """Outputs of the units that count."""
         return out if self.index is None else out[self.index]
@@ -69,12 +78,16 @@ class Batches:
     blocks, of which training takes one after the other with the nodes around it. With many graphs
     or blocks, training takes them in a new random order each epoch.
 
+    Several ranks share the graphs of each batch of training, and the batches of a part, which are
+    those that a single process has.
+
     Args:
         problem: what to train on.
-        batch_size: graphs a batch.
+        batch_size: graphs a batch, of all ranks together.
         with_edges: whether the model takes edge features.
         blocks: cut the one graph into so many; 0 to take it whole.
         halo: how many hops around its block a batch reaches.
+        ranks: this process and those it shares with.
     """
 
     def __init__(
@@ -84,10 +97,17 @@ class Batches:
         with_edges: bool = True,
         blocks: int = 0,
         halo: int = 1,
+        ranks: Ranks = ALONE,
     ) -> None:
         if blocks and problem.inductive:
             raise ValueError(f"blocks cut one graph, but {problem.name} has many: leave blocks=0")
+        if ranks.size > 1 and not problem.inductive:
+            raise ValueError(
+                f"{problem.name} is one graph, and torchrun shares out many: train it with "
+                f"--nproc-per-node=1, or without torchrun"
+            )
         self.problem = problem
+        self.ranks = ranks
         self.batch_size = batch_size
         self.with_edges = with_edges
         self.halo = halo
@@ -98,7 +118,11 @@ class Batches:
             self.blocks = partition(self._whole.adj, num_blocks=blocks)
 
     def training(self, generator: torch.Generator) -> Iterator[Units]:
-        """The training part, for one epoch."""
+        """The own share of the training part, for one epoch.
+
+        Args:
+            generator: the same on all ranks.
+        """
         if self.blocks is not None:
             yield from self._block_batches(torch.randperm(len(self.blocks), generator=generator))
             return
@@ -107,16 +131,21 @@ class Batches:
             return
         order = self.problem.train[torch.randperm(self.problem.train.numel(), generator=generator)]
         for index in order.split(self.batch_size):
-            yield self._batch(index)
+            own = self.ranks.share(index)
+            if own.numel():
+                yield self._batch(own)
+            else:
+                yield replace(self._batch(index[:1]), stand_in=True)
 
     def part(self, name: str) -> list[Units]:
-        """``"train"``, ``"val"`` or ``"test"`` in a fixed order, made once."""
+        """The own batches of ``"train"``, ``"val"`` or ``"test"``, in a fixed order, made once."""
         if name not in self._fixed:
             index: Tensor = getattr(self.problem, name)
             if self._whole is not None:
                 self._fixed[name] = [replace(self._whole, index=index)]
             else:
-                self._fixed[name] = [self._batch(i) for i in index.split(self.batch_size)]
+                own = self.ranks.share(index.split(self.batch_size))
+                self._fixed[name] = [self._batch(i) for i in own]
         return self._fixed[name]
 
     def whole(self) -> Units | None:

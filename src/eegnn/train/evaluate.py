@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,9 +46,11 @@ def evaluate(
     """Evaluate parts of a problem; a single graph is passed through the model once.
 
     One that is cut into blocks goes through it block by block, with the same result.
+    Ranks share the batches, and each gets the outputs of all: batches are those of a single
+    process, and so are the outputs, bit by bit.
 
     Args:
-        model: the model.
+        model: the model, the same on all ranks.
         batches: the problem.
         parts: names of parts.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
@@ -59,11 +61,11 @@ def evaluate(
             done = model.predict(whole.x, whole.adj, whole.edge_attr, **knobs)
         else:
             done = infer(model, whole.x, batches.blocks, whole.edge_attr, **knobs)
-        return {name: _gather([(batches.part(name)[0], *done)], batches) for name in parts}
+        return {name: _joined([_answers(batches.part(name)[0], *done)], batches) for name in parts}
     return {
-        name: _gather(
+        name: _joined(
             [
-                (units, *model.predict(units.x, units.adj, units.edge_attr, **knobs))
+                _answers(units, *model.predict(units.x, units.adj, units.edge_attr, **knobs))
                 for units in batches.part(name)
             ],
             batches,
@@ -72,15 +74,34 @@ def evaluate(
     }
 
 
-def _gather(done: list[tuple[Units, Tensor, Exits]], batches: Batches) -> Evaluation:
-    problem = batches.problem
-    out = torch.cat([units.of(out) for units, out, _ in done]).float()
-    y = torch.cat([units.labels for units, _, _ in done])
+class _Answers(NamedTuple):
+    """Of one batch, for the units that count."""
+
+    out: Tensor
+    y: Tensor
+    layer: Tensor
+    time: Tensor
+    num_layers: int
+
+
+def _answers(units: Units, out: Tensor, exits: Exits) -> _Answers:
+    return _Answers(
+        units.of(out),
+        units.labels,
+        units.of(exits.layer),
+        units.of(exits.time),
+        exits.num_layers,
+    )
+
+
+def _joined(own: list[_Answers], batches: Batches) -> Evaluation:
+    problem, done = batches.problem, batches.ranks.collect(own)
+    out, y = torch.cat([d.out for d in done]).float(), torch.cat([d.y for d in done])
     return Evaluation(
         out=out,
         y=y,
-        layer=torch.cat([units.of(exits.layer) for units, _, exits in done]),
-        time=torch.cat([units.of(exits.time) for units, _, exits in done]),
-        num_layers=done[0][2].num_layers,
+        layer=torch.cat([d.layer for d in done]),
+        time=torch.cat([d.time for d in done]),
+        num_layers=done[0].num_layers,
         score=score_of(out, y, problem.metric, problem.scale),
     )

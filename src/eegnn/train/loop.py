@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
@@ -22,6 +23,7 @@ from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units, check_blocks
 from eegnn.train.config import Config, make_config
+from eegnn.train.distributed import ALONE, Ranks
 from eegnn.train.evaluate import Evaluation, evaluate
 from eegnn.train.gradients import GradientNorms
 from eegnn.train.hints import ExitHints
@@ -53,21 +55,31 @@ class Trainer:
     numbers and the best epoch so far. A run that was killed and resumed ends with the same bits as
     one that was not.
 
+    Several ranks each hold the model and step together; rank 0 alone touches the folder.
+
     Args:
         config: everything that decides the run.
         problem: what to train on.
         folder: where the run is kept.
+        ranks: this process and those it trains with.
     """
 
-    def __init__(self, config: Config, problem: Problem, folder: RunFolder) -> None:
+    def __init__(
+        self, config: Config, problem: Problem, folder: RunFolder, ranks: Ranks = ALONE
+    ) -> None:
         self.config = config
         self.folder = folder
+        self.ranks = ranks
         torch.manual_seed(config.seed)
         self.model: GraphModel = build_model(config, problem)
         if config.blocks:
             check_blocks(self.model)
+        if ranks.size > 1:
+            ranks.seed(config.seed, 0)
         with_edges = self.model.edge_dim is not None
-        self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, config.halo)
+        self.batches = Batches(
+            problem, config.batch_size, with_edges, config.blocks, config.halo, ranks
+        )
         self.problem = problem
         self.loss = choose_loss(
             config.loss, problem.task, self.model.averages_loss, config.full_depth_weight
@@ -91,43 +103,65 @@ class Trainer:
         """
         while not self._done():
             line = self._epoch()
-            self._metrics.update(self.folder.append_metrics(line))
-            if better(self.problem.metric, line["val"], self.progress.best_val):
+            improved = better(self.problem.metric, line["val"], self.progress.best_val)
+            if improved:
                 self.progress.best_val, self.progress.best_test = line["val"], line["test"]
                 self.progress.best_epoch = self.progress.epoch
-                save(self.model, self.folder.model_path)
-            self.folder.write_state(self._state())
+            random = torch.cat(self.ranks.gather(torch.get_rng_state()))
+            if self.ranks.leads:
+                self._write(line, improved, random)
             if on_epoch is not None:
                 on_epoch(line)
         return self._finish()
 
+    def _write(self, line: dict[str, Any], improved: bool, random: Tensor) -> None:
+        self._metrics.update(self.folder.append_metrics(line))
+        if improved:
+            save(self.model, self.folder.model_path)
+        self.folder.write_state(self._state(random))
+
     def resume(self) -> None:
-        """Take up the state on disk, if an epoch was finished."""
-        self.folder.sweep()
-        state = self.folder.state()
+        """Take up the state on disk, if an epoch was finished.
+
+        With as many ranks as before, each goes on with its own random numbers. With another number
+        they are drawn anew from the seed, the epoch and the rank.
+        """
+        state = self.ranks.first(self._read)
         if state is None:
-            self.folder.truncate_metrics(0)
             return
-        # A setting that the state does not know, because it is younger, had its default.
-        if make_config(json.loads(state["config"])) != self.config:
-            raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
-        torch.set_rng_state(state["random"])
         self.progress = Progress(**state["progress"])
-        self._metrics.update(self.folder.truncate_metrics(self.progress.epoch))
+        random = state["random"].view(-1, torch.get_rng_state().numel())
+        if len(random) == self.ranks.size:
+            torch.set_rng_state(random[self.ranks.rank].clone())  # a view crashes torch 2.13
+        else:
+            self.ranks.seed(self.config.seed, self.progress.epoch)
+
+    def _read(self) -> dict[str, Any] | None:
+        """The state on disk, after the metrics of epochs that it does not know are forgotten."""
+        self.folder.sweep()
+        state = self.folder.state()
+        if state is None:
+            self.folder.truncate_metrics(0)
+            return None
+        # A setting that the state does not know, because it is younger, had its default.
+        if make_config(json.loads(state["config"])) != self.config:
+            raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
+        self._metrics.update(self.folder.truncate_metrics(state["progress"]["epoch"]))
         if self._metrics.hexdigest() != state["metrics"]:
             raise ValueError(f"{self.folder.path / 'metrics.jsonl'} is damaged: it was changed")
+        return state
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self, random: Tensor) -> dict[str, Any]:
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
-            "random": torch.get_rng_state(),
+            "random": random,  # of each rank, one after the other
             "progress": vars(self.progress),
             "config": self.config.model_dump_json(),
             "metrics": self._metrics.hexdigest(),
@@ -145,13 +179,16 @@ class Trainer:
         self.model.before_epoch(self.progress.epoch)
         total, count = 0.0, 0
         for units in self.batches.training(self.order):
-            total += self._step(units) * len(units.labels)
-            count += len(units.labels)
+            loss, size = self._step(units)
+            total += loss * size
+            count += size
         lr = self.scheduler.get_last_lr()[0]
         self.scheduler.step()
+        self.ranks.average_buffers(self.model)
         found = evaluate(self.model, self.batches, ("val", "test"))
         exits = found["val"].exits
-        if hint := self._hints.after(self.progress.epoch, exits):
+        hint = self._hints.after(self.progress.epoch, exits)
+        if hint and self.ranks.leads:
             warnings.warn(hint, stacklevel=2)
         low, median, high = np.quantile(exits.layer.numpy(), (0.1, 0.5, 0.9))
         seconds = time.perf_counter() - start
@@ -168,32 +205,34 @@ class Trainer:
             "seconds": seconds,
         }
 
-    def _step(self, units: Units) -> float:
-        """One step of the optimiser; returns the loss."""
+    def _step(self, units: Units) -> tuple[float, int]:
+        """One step of the optimiser; returns the loss and the number of units, of all ranks."""
         self.optimizer.zero_grad()
         x = units.x
         if self.config.encoding == "lappe" and x is not None:  # eigenvectors come last
             columns = slice(x.size(1) - self.config.encoding_dim, x.size(1))
             x = flip_signs(x, columns, self.order)
         out, exits = self.model(x, units.adj, units.edge_attr, return_exits=True)
-        loss = self.loss(out, exits, units)
+        costs = units.adj.num_nodes if self.model.cost_of_nodes else exits.layer.numel()
+        over_units, over_costs = self.ranks.means(units.count, 0 if units.stand_in else costs)
+        loss = self.loss(out, exits, units, over_units)
         if not math.isfinite(loss.item()):
             raise TrainingError(
                 f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "
                 f"(now {self.config.lr:g}), clip_norm, or standardize=true"
             )
-        (loss + self.config.cost_weight * exits.cost).backward()
+        (loss + self.config.cost_weight * over_costs(exits.cost)).backward()
+        self.ranks.sum_gradients(self.model.parameters())
         self._gradients.add()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
-        return loss.item()
+        return loss.item(), over_units.total
 
     def _finish(self) -> dict[str, Any]:
         if self.progress.best_epoch == 0:
             raise TrainingError("the validation score was never a number; nothing was kept")
-        found = evaluate(self.folder.model(), self.batches, ("val", "test"))
-        _write_exits(self.folder.path / "exits.npz", found)
+        found = evaluate(self._best(), self.batches, ("val", "test"))
         config, p = self.config, self.progress
         summary = {
             "dataset": config.dataset,
@@ -210,8 +249,18 @@ class Trainer:
             "seconds": p.seconds,
             "notes": self.problem.notes,
         }
-        self.folder.write_summary(summary)
+        if self.ranks.leads:
+            _write_exits(self.folder.path / "exits.npz", found)
+            self.folder.write_summary(summary)
         return summary
+
+    def _best(self) -> GraphModel:
+        """The model of the best epoch, which rank 0 reads."""
+        if self.ranks.size == 1:
+            return self.folder.model()
+        model = build_model(self.config, self.problem)
+        model.load_state_dict(self.ranks.first(lambda: self.folder.model().state_dict()))
+        return model
 
 
 def _optimizer(config: Config, model: GraphModel) -> torch.optim.Optimizer:

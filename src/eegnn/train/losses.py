@@ -43,15 +43,28 @@ class Loss:
     average: bool = False
     full_depth: float = 0.0
 
-    def __call__(self, out: Tensor, exits: Exits, units: Units) -> Tensor:
-        """Return a scalar, for the output and exits of all units."""
+    def __call__(
+        self,
+        out: Tensor,
+        exits: Exits,
+        units: Units,
+        mean: Callable[[Tensor], Tensor] = _same,
+    ) -> Tensor:
+        """Return a scalar, for the output and exits of all units.
+
+        Args:
+            out, exits: of a model, for these units.
+            units: those of one rank.
+            mean: from the average over these to that over the units of all ranks.
+        """
         if self.average:
-            loss = self.outer(exits.average_loss(self.unit, units.labels, units.index))
+            own = exits.average_loss(self.unit, units.labels, units.index)
         else:
-            loss = self.outer(self.unit(units.of(out), units.labels))
+            own = self.unit(units.of(out), units.labels)
+        loss = self.outer(mean(own))
         if self.full_depth == 0 or exits.outputs is None:
             return loss
-        last = self.unit(units.of(exits.outputs[-1]), units.labels)
+        last = mean(self.unit(units.of(exits.outputs[-1]), units.labels))
         return loss + self.full_depth * self.outer(last)
 
 

@@ -11,11 +11,10 @@ from eegnn.train.config import Config
 from eegnn.train.run import RunFolder
 
 
-def append_result(path: Path, folder: RunFolder, command: str, **more: Any) -> None:
-    """Add a finished run to a file of results.
+def result_of(folder: RunFolder, command: str, **more: Any) -> dict[str, Any]:
+    """Return the line of a finished run.
 
     Args:
-        path: the file, ending in ``.jsonl``.
         folder: the run.
         command: what was typed.
         **more: further fields of the line.
@@ -24,12 +23,21 @@ def append_result(path: Path, folder: RunFolder, command: str, **more: Any) -> N
     if summary is None:
         raise ValueError(f"{folder.path} is not finished: there is no summary.json")
     about = json.loads((folder.path / "config.json").read_bytes())
-    line = json.dumps({"command": command, **summary, **about, **more}) + "\n"
+    return {"command": command, **summary, **about, **more}
+
+
+def append_result(path: Path, folder: RunFolder, command: str, **more: Any) -> None:
+    """Add a finished run to a file of results, which ends in ``.jsonl``; see :func:`result_of`."""
+    append_line(path, result_of(folder, command, **more))
+
+
+def append_line(path: Path, line: dict[str, Any]) -> None:
+    """Add a line to a file of results."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # One write to a file opened for appending: processes that share it do not mix their lines.
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        os.write(handle, line.encode())
+        os.write(handle, (json.dumps(line) + "\n").encode())
     finally:
         os.close(handle)
 

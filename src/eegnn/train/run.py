@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import platform
 import subprocess
 from importlib.metadata import version
@@ -16,6 +17,7 @@ import torch
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
+from eegnn.train.launched import started_together
 
 
 class RunFolder:
@@ -143,10 +145,11 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions, and the number of threads, that the bits of a result depend on."""
+    """Return the versions, and the numbers of threads and processes, that bits depend on."""
     import numpy
     import torch_geometric
 
+    together = {"processes": os.environ["WORLD_SIZE"]} if started_together() else {}
     return {
         "eegnn": version("eegnn"),
         "python": platform.python_version(),
@@ -154,6 +157,7 @@ def versions() -> dict[str, str]:
         "torch_geometric": torch_geometric.__version__,
         "numpy": numpy.__version__,
         "threads": str(torch.get_num_threads()),
+        **together,
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eegnn.train.config import Config, make_config
+from eegnn.train.distributed import ALONE, Ranks
 from eegnn.train.loop import Trainer
 from eegnn.train.prepare import prepare
 from eegnn.train.recipes import find_recipe, read_recipe
@@ -73,6 +74,7 @@ def train(
     resume: bool = False,
     root: Path | None = None,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ranks: Ranks = ALONE,
 ) -> dict[str, Any]:
     """Train and return the summary; a finished run is not trained again.
 
@@ -82,15 +84,17 @@ def train(
         resume: go on with the run in ``folder``.
         root: the data folder.
         on_epoch: called after each epoch with its line of ``metrics.jsonl``.
+        ranks: this process and those it trains with.
     """
     run = RunFolder(folder)
-    if resume and (done := run.summary()) is not None:
+    if resume and (done := ranks.first(run.summary)) is not None:
         return done
-    if resume and run.config() != config:
+    if resume and ranks.first(run.config) != config:
         raise ValueError(f"{folder} holds a run with another configuration")
-    trainer = Trainer(config, prepare(config, root), run)
+    problem = ranks.after_each_other(lambda: prepare(config, root))
+    trainer = Trainer(config, problem, run, ranks)
     if resume:
         trainer.resume()
     else:
-        run.start(config)
+        ranks.first(lambda: run.start(config))
     return trainer.fit(on_epoch)

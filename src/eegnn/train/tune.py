@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,7 @@ from eegnn.train.metrics import ERRORS
 from eegnn.train.prepare import prepare
 from eegnn.train.spaces import find_space
 from eegnn.train.start import train
-
-#: A worker that has not been heard of for so many seconds is dead, and its trial is done again.
-SILENCE = 120
+from eegnn.train.storage import Silence, alive, import_optuna, open_storage, poll, trial_id_of
 
 
 def tune(
@@ -32,12 +28,13 @@ def tune(
     """Work on a study until it has ``trials`` finished trials, and write out the best settings.
 
     Processes that share the storage share the study: each trial is run by one of them, and all
-    stop when the study is complete. A study that was interrupted goes on.
+    stop when the study is complete. A study that was interrupted goes on. The trial of a process
+    that died, or was interrupted, is done again, up to three times.
 
     Args:
         config: what is not searched for; names the data set and the model.
         trials: size of the study.
-        storage: an Optuna storage, such as ``sqlite:///study.db``.
+        storage: where the study is kept, see :func:`~eegnn.train.storage.open_storage`.
         folder: for the runs of the trials, ``best.json`` (a recipe) and two pictures.
         root: the data folder.
         on_trial: called after each trial with its number, state and validation score.
@@ -45,44 +42,57 @@ def tune(
     Returns:
         The best trial: ``number``, ``val``, ``params``, ``finished`` and ``recipe``.
     """
-    optuna = _optuna()
-    study = _study(optuna, config, storage, prepare(config, root).metric)
+    optuna = import_optuna()
+    opened = open_storage(storage)
+    study = _study(optuna, config, opened, prepare(config, root).metric)
+    again = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
+    silence, taken_away = Silence(opened, study), False
 
     def objective(trial: Any) -> float:
+        nonlocal taken_away
         # Numbers are given out by the storage, each once, so those below ``trials`` are the
         # study; a higher one counts only if it repeats a trial whose worker died.
         if trial.number >= trials and _repeats(optuna, trial) is None:
             raise _Surplus
-        return _run(optuna, trial, config, folder / f"trial-{trial.number}", root)
+        trial_id = trial_id_of(opened, study, trial.number)
+        with alive(opened, trial_id) as lost:
+            try:
+                return _run(optuna, trial, config, folder / f"trial-{trial.number}", root)
+            except optuna.TrialPruned:
+                raise
+            except BaseException:
+                taken_away = lost.is_set()
+                if not taken_away:
+                    again(study, opened.get_trial(trial_id))
+                raise
 
     def told(study: Any, trial: Any) -> None:
         if on_trial is not None and trial.state != optuna.trial.TrialState.FAIL:
             on_trial(trial.number, trial.state.name.lower(), trial.value)
 
-    while not _complete(optuna, study, trials):
-        study.optimize(objective, n_trials=1, catch=(_Surplus,), callbacks=[told])
-    return _best(optuna, study, config, folder)
+    while True:
+        for trial in silence.fail():
+            again(study, trial)
+        if _has_work(optuna, study, trials):
+            try:
+                study.optimize(objective, n_trials=1, catch=(_Surplus,), callbacks=[told])
+            except Exception:
+                if not taken_away:
+                    raise
+        elif study.get_trials(states=(optuna.trial.TrialState.RUNNING,), deepcopy=False):
+            poll()  # another process is at it, or was
+        else:
+            return _best(optuna, study, config, folder)
 
 
 class _Surplus(Exception):
     """Another process was faster: the study needs no further trial."""
 
 
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError("tuning needs optuna: pip install 'eegnn[tune]'") from error
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Heartbeats and pictures have been "experimental" for years.
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    return optuna
-
-
-def _study(optuna: Any, config: Config, storage: str, metric: str) -> Any:
+def _study(optuna: Any, config: Config, storage: Any, metric: str) -> Any:
     study = optuna.create_study(
         study_name=f"{config.dataset}-{config.model}",
-        storage=_open(optuna, storage),
+        storage=storage,
         direction="minimize" if metric in ERRORS else "maximize",
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
@@ -94,33 +104,10 @@ def _study(optuna: Any, config: Config, storage: str, metric: str) -> Any:
     return study
 
 
-def _open(optuna: Any, storage: str) -> Any:
-    """Open the storage, which is made if it is not there yet.
-
-    Processes that start together all try to make it, and Optuna lets all but one of them fail.
-    """
-    from sqlalchemy.exc import DBAPIError
-
-    for patience in range(10):
-        try:
-            return optuna.storages.RDBStorage(
-                storage,
-                heartbeat_interval=SILENCE // 4,
-                grace_period=SILENCE,
-                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
-                    max_retry=3
-                ),
-            )
-        except DBAPIError as error:
-            reason = error
-            time.sleep(0.1 * (patience + 1))
-    raise ValueError(f"storage {storage} cannot be opened: {reason.orig}")
-
-
-def _complete(optuna: Any, study: Any, trials: int) -> bool:
-    """Whether nothing is left to start."""
+def _has_work(optuna: Any, study: Any, trials: int) -> bool:
+    """Whether a trial is left to start."""
     waiting = study.get_trials(states=(optuna.trial.TrialState.WAITING,), deepcopy=False)
-    return len(study.trials) >= trials and not waiting
+    return len(study.trials) < trials or bool(waiting)
 
 
 def _repeats(optuna: Any, trial: Any) -> int | None:

@@ -57,6 +57,8 @@ class APGCN(GraphModel):
             step, and at every step that a directed edge is, or what the step adds to a node.
     """
 
+    cost_of_nodes = True
+
     def __init__(
         self,
         in_channels: int,

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eegnn.train import distributed
+from eegnn.train.batches import Batches
+from eegnn.train.distributed import ALONE, Ranks, join
+from eegnn.train.run import RunFolder
+from tests.train.problems import graph_problem, node_problem, timeless
+from tests.train.test_batches import numbered, seeded
+from tests.train.torchrun import CASES, EPOCHS, KILLED_AFTER
+
+ROOT = Path(__file__).parents[2]
+
+
+def one_of(rank: int, size: int) -> Ranks:
+    ranks = Ranks()
+    ranks.rank, ranks.size = rank, size
+    return ranks
+
+
+@settings(max_examples=30, deadline=None)
+@given(count=st.integers(14, 40), batch_size=st.integers(1, 50), size=st.integers(1, 5))
+def test_ranks_share_the_batches_of_one_process(count: int, batch_size: int, size: int) -> None:
+    problem = numbered(graph_problem(count))
+    whole = [units.labels.tolist() for units in Batches(problem, batch_size).training(seeded())]
+    shares = [
+        list(Batches(problem, batch_size, ranks=one_of(rank, size)).training(seeded()))
+        for rank in range(size)
+    ]
+    assert {len(share) for share in shares} == {len(whole)}, "all ranks take all steps"
+    for batch, *parts in zip(whole, *shares, strict=True):
+        found = [label for units in parts if not units.stand_in for label in units.labels.tolist()]
+        assert Counter(found) == Counter(batch), "no graph twice, none lost"
+        assert sum(units.count for units in parts) == len(batch)
+        assert max(units.count for units in parts) - min(units.count for units in parts) <= 1
+    for part in ("val", "test"):
+        batches = [
+            Batches(problem, batch_size, ranks=one_of(rank, size)).part(part)
+            for rank in range(size)
+        ]
+        found = [label for own in batches for units in own for label in units.labels.tolist()]
+        assert sorted(found) == sorted(getattr(problem, part).tolist())
+
+
+def test_one_graph_is_not_shared_out() -> None:
+    with pytest.raises(ValueError, match="is one graph, and torchrun shares out many"):
+        Batches(node_problem(), 1, ranks=one_of(0, 2))
+
+
+def test_random_numbers_differ_by_rank_and_epoch() -> None:
+    drawn = set()
+    for rank, epoch in ((0, 0), (1, 0), (0, 1)):
+        one_of(rank, 2).seed(0, epoch)
+        drawn.add(torch.rand(1).item())
+    assert len(drawn) == 3
+
+
+def test_a_process_on_its_own_joins_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert join() is ALONE
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(ImportError, match=r"pip install 'eegnn\[distributed\]'"):
+        join()
+
+
+def test_a_failure_is_told_where_the_store_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "1")
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+
+    def unreachable(*given: Any, **named: Any) -> None:
+        raise RuntimeError("connection refused")
+
+    monkeypatch.setattr(torch.distributed, "TCPStore", unreachable)
+    assert distributed.fails_first()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Everything that several processes do, in one program; see `torchrun.py`."""
+    pytest.importorskip("lightning_fabric", reason="needs eegnn[distributed]")
+    where = tmp_path_factory.mktemp("torchrun") / "work"
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.train.torchrun", str(where)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return where, json.loads((where / "report.json").read_text())
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("case", [name for name in CASES if name != "running statistics"])
+def test_losses_and_gradients_are_those_of_one_process(case: str, size: int, done: Any) -> None:
+    one, several = (RunFolder(done[0] / case / str(n)).metrics() for n in (1, size))
+    assert len(one) == len(several) == CASES[case][1]["epochs"]
+    for ours, theirs in zip(several, one, strict=True):
+        assert ours["loss"] == pytest.approx(theirs["loss"], abs=1e-5)
+        assert ours["val"] == pytest.approx(theirs["val"], abs=1e-5)
+        assert ours["exit_mean"] == pytest.approx(theirs["exit_mean"], abs=0.1)
+        assert ours["grad"] == pytest.approx(theirs["grad"], rel=1e-3, abs=1e-5)
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+def test_gradients_are_summed_and_outputs_are_gathered(size: int, done: Any) -> None:
+    alone = done[1]["alone"]
+    assert any(np.abs(grad).max() > 1e-3 for grad in alone["gradients"] if grad is not None)
+    for rank in range(size):
+        found = done[1]["together"][str(size)][str(rank)]
+        for ours, theirs in zip(found["gradients"], alone["gradients"], strict=True):
+            assert (ours is None) == (theirs is None)
+            if ours is not None:
+                np.testing.assert_allclose(ours, theirs, atol=1e-6)
+        for what in ("scores", "outputs", "exits"):
+            assert found[what] == alone[what], "bit by bit, in the same order"
+
+
+@needs_fork
+@pytest.mark.slow
+def test_ranks_evaluate_the_same_model(done: Any) -> None:
+    """With batch normalisation, whose statistics are first those of each rank."""
+    for size in (2, 3):
+        folder = RunFolder(done[0] / "running statistics" / str(size))
+        summary, lines = folder.summary(), folder.metrics()
+        assert summary is not None
+        best = lines[summary["best_epoch"] - 1]
+        assert (summary["val"], summary["test"]) == (best["val"], best["test"])
+
+
+@needs_fork
+@pytest.mark.slow
+def test_a_failure_is_told_once(done: Any) -> None:
+    told = [line for line in done[1]["one graph"].splitlines() if line.startswith("eegnn: ")]
+    assert len(told) == 1
+    assert "is one graph, and torchrun shares out many" in told[0]
+    assert "Traceback" not in done[1]["one graph"]
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("doomed", [0, 1])
+def test_when_a_rank_is_killed_the_job_ends_and_says_so(doomed: int, done: Any) -> None:
+    found = done[1]["kill"]
+    assert found[f"seconds {doomed}"] < 60
+    told = [line for line in found[f"message {doomed}"].splitlines() if line[:6] == "eegnn:"]
+    assert len(told) == 1
+    assert "has died" in told[0]
+    assert "--resume" in told[0]
+    assert "Traceback" not in found[f"message {doomed}"]
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_killed_run_goes_on_with_any_number_of_processes(size: int, done: Any) -> None:
+    where = done[0]
+    lines = [timeless(line) for line in RunFolder(where / f"resumed-{size}").metrics()]
+    unbroken = [timeless(line) for line in RunFolder(where / "unbroken").metrics()]
+    assert len(lines) == EPOCHS
+    finished = KILLED_AFTER - 1  # at least: the last line is written before the state
+    assert lines[:finished] == unbroken[:finished]
+    assert (lines == unbroken) == (size == 2), "random numbers are the same for 2 only"
+    summary = json.loads((where / f"resumed-{size}.out").read_text())
+    assert summary["epochs"] == EPOCHS
+    about = json.loads((where / f"resumed-{size}" / "config.json").read_text())
+    assert about["versions"]["processes"] == "2", "it was begun with two"
+
+
+@needs_fork
+@pytest.mark.slow
+def test_one_process_does_not_import_fabric(done: Any) -> None:
+    assert not done[1]["imported"]
