@@ -299,17 +299,21 @@ def _print_elsewhere(rows: list[dict[str, Any]], console: Console) -> None:
 
 
 def _list(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("name", "what", "minutes of a core", "quick", "runs done", "data"):
-        table.add_column(heading)
+    """One line each on 80 columns; which data are missing stands below."""
+    table = Table(box=None, pad_edge=False, caption="minutes: of one core", caption_justify="left")
+    table.add_column("name", no_wrap=True, min_width=max(len(row["name"]) for row in rows))
+    table.add_column("what", no_wrap=True)
+    for heading, width in (("minutes", 7), ("quick", 5), ("done", 7)):
+        table.add_column(heading, justify="right", min_width=width)
+    table.add_column("data", min_width=7)
     for row in rows:
         table.add_row(
             row["name"],
             row["title"],
             f"{row['minutes']:g}",
             f"{row['quick_minutes']:g}",
-            f"{row['done']} of {row['runs']}" if row["runs"] else "no training",
-            f"not here: {', '.join(row['missing'])}" if row["missing"] else "here",
+            f"{row['done']}/{row['runs']}" if row["runs"] else "no runs",
+            "not all" if row["missing"] else "here",
         )
     return table
 
