@@ -300,12 +300,12 @@ def _print_elsewhere(rows: list[dict[str, Any]], console: Console) -> None:
 
 def _list(rows: list[dict[str, Any]]) -> Table:
     """One line each on 80 columns; which data are missing stands below."""
-    table = Table(box=None, pad_edge=False, caption="minutes: of one core", caption_justify="left")
-    table.add_column("name", no_wrap=True, min_width=max(len(row["name"]) for row in rows))
-    table.add_column("what", no_wrap=True)
+    table = Table(box=None, pad_edge=False, expand=True, caption="minutes: of one core")
+    table.add_column("name", width=max(len(row["name"]) for row in rows))
+    table.add_column("what", no_wrap=True, ratio=1)
     for heading, width in (("minutes", 7), ("quick", 5), ("done", 7)):
-        table.add_column(heading, justify="right", min_width=width)
-    table.add_column("data", min_width=7)
+        table.add_column(heading, justify="right", width=width)
+    table.add_column("data", width=7)
     for row in rows:
         table.add_row(
             row["name"],
