@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from eegnn import EEGNN, SASGNN, Exits
 from eegnn.blocks import Blocks, infer, partition
+from eegnn.blocks.states import StateFile
 from eegnn.nn.inference import Walk
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.early import EEModel
@@ -226,6 +228,42 @@ def test_no_tensor_holds_the_states_of_more_than_a_block(answer: str) -> None:
     with Largest(-1) as largest:
         model.predict(x, graph.edge_index())
     assert largest.rows >= 600
+
+
+def living_rows(files: int) -> int:
+    """Rows of states in all tensors that are alive, apart from those in files."""
+    found = {}
+    for value in gc.get_objects():
+        tensor = issubclass(type(value), Tensor)  # isinstance wakes lazy objects, which warn
+        if tensor and value.dim() == 2 and value.size(1) == HIDDEN:
+            storage = value.untyped_storage()
+            if storage.nbytes() != files:
+                found[storage.data_ptr()] = storage.nbytes() // (8 * HIDDEN)
+    return sum(found.values())
+
+
+@pytest.mark.parametrize("answer", ["state", "mixture"])
+def test_the_states_of_a_block_are_let_go_before_the_next(
+    answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, blocks = ring(n=600), cut(ring(n=600), 20)
+    model, files = make(77, **EXPECTED, answer=answer), 600 * HIDDEN * 8
+    x = torch.randn(600, IN, dtype=torch.float64)
+    before, alive, calls = living_rows(files), [], 0
+    release = StateFile.release
+
+    def counted(self: StateFile) -> None:
+        nonlocal calls
+        calls += 1
+        if calls in (59, 100):  # after 20 blocks were encoded, two calls for each visit
+            alive.append(living_rows(files))
+        release(self)
+
+    monkeypatch.setattr(StateFile, "release", counted)
+    infer(model, x, blocks)
+    assert len(alive) == 2
+    assert max(alive) - before < 5 * max(block.nodes.numel() for block in blocks)
+    assert graph.num_nodes > 5 * max(block.nodes.numel() for block in blocks)
 
 
 REFUSED: dict[str, tuple[GraphModel, str]] = {
