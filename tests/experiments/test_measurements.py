@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from eegnn.analysis.run import open_run
-from eegnn.experiments import dirichlet, exits_time, oracle, sensitivity, stopwatch
+from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity, stopwatch
 from eegnn.experiments.study import Plan
 from eegnn.train.config import make_config
 from eegnn.train.metrics import score_of
@@ -103,3 +103,43 @@ def test_the_stopwatch_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
     assert 0 < seconds < 5
     line = {stopwatch.STOPWATCH.field: seconds}
     assert stopwatch.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)
+
+
+def test_the_exit_rule_spends_a_third_less(runs: dict[str, Path]) -> None:
+    found = exits_learn.look(runs["eegnn"], None)
+    model, batches = open_run(runs["eegnn"])
+    (test,) = batches.part("test")
+    whole = batches.whole()
+    assert whole is not None
+    out, exits = model.predict(whole.x, whole.adj, exit_threshold=found["threshold"])
+    layer = test.of(exits.layer).double()
+    assert found["cost"] == pytest.approx(layer.mean().item() / model.num_layers)
+    score = score_of(test.of(out), test.labels, batches.problem.metric)
+    assert found["score"] == pytest.approx(score)
+    assert exits_learn.look(runs["sasgnn"], None) == {}
+
+
+def test_exits_are_set_beside_distances(tmp_path: Path) -> None:
+    settings = {"num_layers": 6, "hidden_channels": 8, "epochs": 2, "options": {"head_scale": 3.0}}
+    config = make_config({"dataset": "echo-sssp@0.002", "model": "eegnn", **settings})
+    train(config, tmp_path / "run")
+    model, batches = open_run(tmp_path / "run")
+    layers, distances = [], []
+    for units in batches.part("test"):
+        _, exits = model.predict(units.x, units.adj)
+        layers += units.of(exits.layer).tolist()
+        distances += units.labels.view(-1).tolist()
+    expected = np.corrcoef(layers, distances)[0, 1]
+    found = exits_learn.look(tmp_path / "run", None)["relation"]
+    assert found == pytest.approx(expected, nan_ok=True)
+    assert np.std(layers) > 0
+
+
+def test_every_run_of_exits_learn_has_its_seed() -> None:
+    cells = exits_learn.cells(Plan())
+    runs_of = {(c.group, c.row): [(r.split, r.seed) for r in c.configs] for c in cells}
+    assert len(set(runs_of["Minesweeper", "EEGNN"])) == 20
+    assert runs_of["Tolokers", "EEGNN"] == [(0, s) for s in range(5)] + [
+        (1, s + 5) for s in range(5)
+    ]
+    assert len(set(runs_of["ECHO sssp", "SAS-GNN"])) == 10

@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "heterophilic": "eegnn.experiments.heterophilic",
     "heterophilic-extended": "eegnn.experiments.heterophilic_extended",
     "exits-heterophilic": "eegnn.experiments.exits_heterophilic",
+    "exits-learn": "eegnn.experiments.exits_learn",
     "exits-time": "eegnn.experiments.exits_time",
     "oracle": "eegnn.experiments.oracle",
     "activations": "eegnn.experiments.activations",
