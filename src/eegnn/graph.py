@@ -240,15 +240,16 @@ class Adjacency:
         part = Adjacency(
             rowptr=torch.cat([rowptr, ends]),
             col=number.index_select(0, col),
-            degree=self.degree[order],
-            batch=None if self.batch is None else self.batch[order],
+            degree=self.degree.index_select(0, order),
+            batch=None if self.batch is None else self.batch.index_select(0, order),
             num_graphs=self.num_graphs,
-            nodes=order if self.nodes is None else self.nodes[order],
+            nodes=order if self.nodes is None else self.nodes.index_select(0, order),
         )
         part.inner = rows.numel()
-        for key, values in self._values.items():
-            value = values[0].index_select(0, position)
-            part._values[key] = value, value
+        for key, (value, transposed) in self._values.items():
+            own = value.index_select(0, position)
+            same = transposed is value
+            part._values[key] = own, own if same else transposed.index_select(0, position)
         return part, order
 
     def select_graphs(self, graphs: Tensor) -> Adjacency:
@@ -259,9 +260,10 @@ class Adjacency:
         """
         if self.batch is None:
             raise ValueError("select_graphs needs an Adjacency with a batch")
-        adj = self.select(graphs[self.batch])
+        # Whole graphs have no neighbours outside, so what is around them is symmetric.
+        adj, _ = self.around(graphs.index_select(0, self.batch).nonzero().view(-1))
         assert adj.batch is not None
-        adj.batch = (graphs.cumsum(0) - 1)[adj.batch]
+        adj.batch = (graphs.cumsum(0) - 1).index_select(0, adj.batch)
         adj.num_graphs = int(graphs.sum())
         return adj
 

@@ -12,9 +12,12 @@ from eegnn import EEGNN, SASGNN
 from tests.nn.exit_examples import batch_of_graphs, features
 
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "SASGNN": (SASGNN, {"conv_dropout": 0.3}),
+    "SASGNN": (SASGNN, {}),
+    "SASGNN with dropout": (SASGNN, {"conv_dropout": 0.3}),
+    "SASGNN with tanh": (SASGNN, {"activation": "tanh"}),
     "SASGNN, a weight for each layer": (SASGNN, {"shared": False}),
-    "expected": (EEGNN, {"objective": "expected", "conv_dropout": 0.3}),
+    "expected": (EEGNN, {"objective": "expected"}),
+    "expected with dropout": (EEGNN, {"objective": "expected", "conv_dropout": 0.3}),
     "averaged": (EEGNN, {"objective": "averaged"}),
     "a fixed step": (EEGNN, {"step_size": 0.7, "exit_bias": True}),
     "a fixed step, larger heads": (EEGNN, {"step_size": 0.7, "head_layers": 2, "head_norm": True}),
@@ -58,6 +61,20 @@ def test_a_state_is_kept_for_each_layer_and_little_else(kind: str) -> None:
     plain, again = (gradients(kind, "node", recompute)[2] for recompute in (False, True))
     assert again <= 5 + 3
     assert plain >= 5 * 3
+
+
+@pytest.mark.parametrize("build", [SASGNN, EEGNN])
+def test_edge_features_have_the_same_gradients(build: Any) -> None:
+    graph = batch_of_graphs(1)
+    attr = features(2, 2 * len(graph.edges), 2).requires_grad_()
+    found = []
+    for recompute in (False, True):
+        torch.manual_seed(0)
+        model = build(3, 8, 2, num_layers=4, edge_dim=2, recompute=recompute).double()
+        out = model(features(1, graph.num_nodes), graph.edge_index(), attr)
+        found.append(torch.autograd.grad(out.square().sum(), [attr, *model.parameters()]))
+    for plain, again in zip(*found, strict=True):
+        torch.testing.assert_close(again, plain, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("build", [SASGNN, EEGNN])

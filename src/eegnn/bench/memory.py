@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -39,9 +38,11 @@ class Row:
         model, layers: which.
         states: bytes of the states of all layers, which are kept in any case.
         saved: bytes that autograd keeps for the backward pass.
-        peak: growth of the largest resident size of a fresh process over a training step.
+        peak: growth of the resident size of a fresh process in a training step; 0 where the
+            system does not tell.
         seconds: of a training step.
-        difference: largest difference of a gradient, relative to the largest entry.
+        difference: largest difference of a gradient, relative to the largest entry, in float64:
+            in float32 it is the order of sums that shows.
     """
 
     model: str
@@ -131,13 +132,17 @@ def _compare(graph: Shape, name: str, layers: int, passes: int) -> Row:
     models = [_model(graph, name, layers, recompute) for recompute in (False, True)]
     y = torch.randint(graph.classes, (graph.nodes,), generator=torch.Generator().manual_seed(0))
 
-    def step(model: GraphModel) -> None:
+    def step(model: GraphModel, x: Tensor) -> None:
         model.zero_grad()
         torch.manual_seed(1)
-        cross_entropy(model(graph.x, graph.adj), y).backward()
+        cross_entropy(model(x, graph.adj), y).backward()
 
-    found = medians({"plain": lambda: step(models[0]), "again": lambda: step(models[1])}, passes)
-    plain, again = ([p.grad for p in model.parameters()] for model in models)
+    timed = {"plain": lambda: step(models[0], graph.x), "again": lambda: step(models[1], graph.x)}
+    found = medians(timed, passes)
+    exact = [_model(graph, name, layers, recompute).double() for recompute in (False, True)]
+    for model in exact:
+        step(model, graph.x.double())
+    plain, again = ([p.grad for p in model.parameters()] for model in exact)
     saved = [saved_bytes(model, graph.x, graph.adj) for model in models]
     # A fresh process for each, since the largest resident size of a process never falls.
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
@@ -179,6 +184,15 @@ def _peak(
     graph = Shape("", True, x, adj, classes)
     adj.propagate(torch.zeros(x.size(0), WIDTH))  # its values are no activations
     model = _model(graph, name, layers, recompute)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _resident("VmRSS")
     model(x, adj).sum().backward()
-    return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    return _resident("VmHWM") - before
+
+
+def _resident(field: str) -> int:
+    """Bytes of memory that this process has (``VmRSS``) or had at most (``VmHWM``); Linux only."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return 0
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith(field))
+    return 1024 * int(line.split()[1])

@@ -22,6 +22,7 @@ from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
+from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import ConvStep, FunctionStep
 
@@ -293,7 +294,7 @@ class EarlyExit(nn.Module):
                 log_stay = log_stay + logsigmoid(decision.score.detach())
                 tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
             taus.append(tau)
-            h = self._keep(self._advance, h, adj, steps, layer, tau)
+            h = self._advance(h, adj, steps, layer, tau)
         units.append(self._units(h, adj))
         return units, _stack(scores, log_stay), _stack(taus, log_stay)
 
@@ -352,7 +353,7 @@ class EarlyExit(nn.Module):
                 h, tau, adj = h[keep[adj.batch]], tau[keep], adj.select_graphs(keep)
                 ledger.drop(keep)
                 answer.keep(keep)
-            h = self._keep(self._advance, h, adj, steps, layer, self._tau(tau, adj, ledger))
+            h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
             if self.watch is not None:
                 self.watch(h)
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
@@ -446,6 +447,8 @@ class EarlyExit(nn.Module):
         step = steps[layer] if len(steps) > 1 else steps[0]
         if self.level == "graph":
             tau = spread(tau, adj)
+        if self.recompute and torch.is_grad_enabled():
+            return advance_again(step, h, adj, tau)
         return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
 
     def _steps(self) -> Iterable[Any]:

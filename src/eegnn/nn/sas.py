@@ -176,7 +176,7 @@ class SASStep:
             buffer: the shape of ``h``, to be written over.
         """
         own = h[: adj.inner]
-        if not self._is_plain(h):
+        if h.dtype != torch.float32 or not self.is_plain(h):
             self._add_(own, self(h, adj)[: adj.inner].to(h.dtype), tau)
             return
         if self._doubled is None:
@@ -194,15 +194,15 @@ class SASStep:
         torch.ops.aten.softshrink.out(z.sigmoid_(), 0.5, out=z)
         self._add_(own, z, 2 * tau)
 
-    def _is_plain(self, h: Tensor) -> bool:
-        """Whether it is the paper's step, in float32."""
+    def is_plain(self, h: Tensor) -> bool:
+        """Whether it is the paper's step on these states: no other activation, norm, dropout."""
         conv = self.conv
         return (
             conv.activation == "relu_tanh"
             and conv.inner_activation == "relu"
             and conv.norm is None
             and not (conv.training and conv.dropout.p > 0)
-            and h.dtype == self.omega.dtype == torch.float32
+            and h.dtype == self.omega.dtype
             and not torch.is_autocast_enabled(h.device.type)
         )
 

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from eegnn import _check
 from eegnn.graph import Adjacency
@@ -17,6 +16,7 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.weights import Storage
 
@@ -149,13 +149,10 @@ class SASGNN(GraphModel):
             if in_place:
                 step.advance_(h, adj, self.step_size, buffer)
             elif self.recompute:
-                h = checkpoint(self._advance, step, h, adj, use_reentrant=False)
+                h = advance_again(step, h, adj, self.step_size)
             else:
-                h = self._advance(step, h, adj)
+                h = torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
         return h
-
-    def _advance(self, step: SASStep, h: Tensor, adj: Adjacency) -> Tensor:
-        return torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
 
     def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:
         try:
