@@ -5,6 +5,7 @@ import multiprocessing
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -12,6 +13,7 @@ from optuna.trial import TrialState
 
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
+from eegnn.train import tune as tune_module
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
 from eegnn.train.spaces import SPACES, find_space
@@ -168,3 +170,19 @@ def test_a_journal_on_a_shared_disk_holds_a_study_too(config: Config, tmp_path: 
     where = str(tmp_path / "study.journal")
     assert tune(config, 2, where, tmp_path / "study")["finished"] == 2
     assert tune(config, 3, where, tmp_path / "study")["finished"] == 3
+
+
+def test_who_was_given_up_goes_on_with_another_trial(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the process had been cut off from the storage, and its trial given to another."""
+    study, real = study_in(tmp_path, config), tune_module.train
+
+    def cut_off(*given: Any, **named: Any) -> dict[str, Any]:
+        monkeypatch.setattr(tune_module, "train", real)
+        study.tell(0, state=TrialState.FAIL)
+        return real(*given, **named)
+
+    monkeypatch.setattr(tune_module, "train", cut_off)
+    assert tune(config, 3, storage(tmp_path), tmp_path / "study")["finished"] == 2
+    assert [trial.state.name for trial in trials(config, tmp_path)] == ["FAIL"] + 2 * ["COMPLETE"]

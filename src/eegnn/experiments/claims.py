@@ -80,6 +80,7 @@ class SharedClaims(Claims):
     @contextmanager
     def hold(self, key: str) -> Iterator[bool]:
         """Try to be the one who does a run; yield whether it worked."""
+        self._silence.fail()
         with super().hold(key) as free:
             if not free or self._claims(key):
                 yield False
@@ -125,7 +126,6 @@ class SharedClaims(Claims):
 
     def wait(self) -> bool:
         """Wait a moment for others, if their results will come here."""
-        self._silence.fail()
         poll()
         return True
 

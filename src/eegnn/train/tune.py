@@ -50,9 +50,10 @@ def tune(
 
     def objective(trial: Any) -> float:
         nonlocal taken_away
-        # Numbers are given out by the storage, each once, so those below ``trials`` are the
-        # study; a higher one counts only if it repeats a trial whose worker died.
-        if trial.number >= trials and _repeats(optuna, trial) is None:
+        # Numbers are given out by the storage, each once, so the first ``trials`` that repeat none
+        # are the study; another counts only if it repeats one whose worker died.
+        before = sum(number < trial.number for number in _originals(optuna, study))
+        if before >= trials and _repeats(optuna, trial) is None:
             raise _Surplus
         trial_id = trial_id_of(opened, study, trial.number)
         with alive(opened, trial_id) as lost:
@@ -60,8 +61,9 @@ def tune(
                 return _run(optuna, trial, config, folder / f"trial-{trial.number}", root)
             except optuna.TrialPruned:
                 raise
-            except BaseException:
-                taken_away = lost.is_set()
+            except BaseException as error:
+                finished = optuna.exceptions.UpdateFinishedTrialError
+                taken_away = lost.is_set() or isinstance(error, finished)
                 if not taken_away:
                     again(study, opened.get_trial(trial_id))
                 raise
@@ -74,6 +76,7 @@ def tune(
         for trial in silence.fail():
             again(study, trial)
         if _has_work(optuna, study, trials):
+            taken_away = False
             try:
                 study.optimize(objective, n_trials=1, catch=(_Surplus,), callbacks=[told])
             except Exception:
@@ -107,7 +110,13 @@ def _study(optuna: Any, config: Config, storage: Any, metric: str) -> Any:
 def _has_work(optuna: Any, study: Any, trials: int) -> bool:
     """Whether a trial is left to start."""
     waiting = study.get_trials(states=(optuna.trial.TrialState.WAITING,), deepcopy=False)
-    return len(study.trials) < trials or bool(waiting)
+    return len(_originals(optuna, study)) < trials or bool(waiting)
+
+
+def _originals(optuna: Any, study: Any) -> list[int]:
+    """The numbers of trials that repeat no other."""
+    retried = optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
+    return [t.number for t in study.get_trials(deepcopy=False) if retried(t) is None]
 
 
 def _repeats(optuna: Any, trial: Any) -> int | None:
