@@ -177,12 +177,12 @@ def test_who_was_given_up_goes_on_with_another_trial(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the process had been cut off from the storage, and its trial given to another."""
-    study, real = study_in(tmp_path, config), train
+    study = study_in(tmp_path, config)
 
     def cut_off(*given: Any, **named: Any) -> dict[str, Any]:
-        monkeypatch.setattr(tune_module, "train", real)
+        monkeypatch.setattr(tune_module, "train", train)
         study.tell(0, state=TrialState.FAIL)
-        return real(*given, **named)
+        return train(*given, **named)
 
     monkeypatch.setattr(tune_module, "train", cut_off)
     assert tune(config, 3, storage(tmp_path), tmp_path / "study")["finished"] == 2
