@@ -105,8 +105,8 @@ def train(
     that was stopped, by Ctrl-C or worse, goes on with --resume and ends with the same numbers as
     one that was not.
 
-    `torchrun --nproc-per-node=N -m eegnn train …` shares the graphs of each batch among N
-    processes; needs `pip install 'eegnn[distributed]'`.
+    Started with `torchrun --nproc-per-node=N -m eegnn train`, N processes share the graphs of each
+    batch; needs `pip install 'eegnn[distributed]'`.
     """
     if input_file is not None:
         dataset = str(input_file)
