@@ -124,3 +124,18 @@ def test_a_single_data_set_is_shown_in_full(tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ValueError, match="did you mean texas"):
         dataset_rows(["texs"])
+
+
+def test_a_data_set_whose_package_is_missing_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, root: Path | None = None) -> None:
+        raise ImportError(f"{name} needs the package that nobody has")
+
+    monkeypatch.setattr("eegnn.report.datasets.open_dataset", refuse)
+    sweeper, peptides = dataset_rows(["minesweeper", "peptides-func"], tmp_path, measure=True)
+    assert sweeper["place"] == peptides["place"] == "needs a package"
+    assert sweeper["differences"] is None
+    text = printed(table_of([sweeper, peptides]), 200)
+    assert "minesweeper needs the package that nobody has" in text
+    assert "peptides-func needs the package that nobody has" in text

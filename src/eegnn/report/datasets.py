@@ -37,7 +37,8 @@ def dataset_rows(
 
     Returns:
         For each, what the registry knows, its figures, and ``place``: ``"on disk"``, ``"in
-        mirror"`` or ``"needs network"``. With ``measure`` also ``differences``: a list of
+        mirror"``, ``"needs network"``, or, when it was to be opened, ``"needs a package"``, and
+        then ``missing`` says which. With ``measure`` also ``differences``: a list of
         ``{figure, published, found, known}``, empty if all is as published, ``None`` if it was
         not opened; ``known`` ones are slips of the publication, the others are alarms.
     """
@@ -77,6 +78,7 @@ def table_of(rows: Sequence[Row], width: int = 160) -> Group:
         if Console(width=10_000).measure(table).maximum <= width:
             break
     notes = [f"{row['name']}: {unlike}" for row in rows for unlike in _differences(row)]
+    notes += [row["missing"] for row in rows if "missing" in row]
     return Group(table, f"\n{EXPLANATION}", *notes)
 
 
@@ -99,7 +101,10 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
     if measure:
         row["differences"] = None
         if row["place"] != "needs network":
-            found = statistics(open_dataset(entry.name, root=root))
+            try:
+                found = statistics(open_dataset(entry.name, root=root))
+            except ImportError as error:  # the others can be counted all the same
+                return {**row, "place": "needs a package", "missing": str(error)}
             row.update(found.figures)
             row["differences"] = [unlike._asdict() for unlike in differences(entry.name, found)]
     return row
