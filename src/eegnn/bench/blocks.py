@@ -9,13 +9,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from rich.table import Table
 
 from eegnn.bench.figure import draw_panels
+from eegnn.bench.resident import resident
 from eegnn.bench.timing import use_threads
 from eegnn.blocks import infer, partition
 from eegnn.data.npz import read_npz
@@ -184,9 +185,8 @@ def _raw(path: Path) -> tuple[Problem, int]:
     return problem, _memory("VmRSS")
 
 
-def _memory(field: str) -> int:
-    """Bytes of a field of ``/proc/self/status``."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return 1024 * int(line.split()[1])
-    raise OSError(f"the system does not tell {field}: this measurement needs Linux")
+def _memory(field: Literal["VmRSS", "VmHWM"]) -> int:
+    found = resident(field)
+    if found is None:
+        raise OSError(f"the system does not tell {field}: this measurement needs Linux")
+    return found

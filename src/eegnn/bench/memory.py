@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from eegnn.bench.figure import draw_panels
+from eegnn.bench.resident import resident
 from eegnn.bench.shapes import Shape, shape
 from eegnn.bench.timing import medians, use_threads
 from eegnn.nn.eegnn import EEGNN
@@ -184,15 +185,6 @@ def _peak(
     graph = Shape("", True, x, adj, classes)
     adj.propagate(torch.zeros(x.size(0), WIDTH))  # its values are no activations
     model = _model(graph, name, layers, recompute)
-    before = _resident("VmRSS")
+    before = resident("VmRSS") or 0
     model(x, adj).sum().backward()
-    return _resident("VmHWM") - before
-
-
-def _resident(field: str) -> int:
-    """Bytes of memory that this process has (``VmRSS``) or had at most (``VmHWM``); Linux only."""
-    status = Path("/proc/self/status")
-    if not status.is_file():
-        return 0
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith(field))
-    return 1024 * int(line.split()[1])
+    return (resident("VmHWM") or 0) - before
