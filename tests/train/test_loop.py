@@ -126,6 +126,31 @@ def test_the_weights_kept_are_those_of_the_best_epoch(problem: str, tmp_path: Pa
     assert (found["val"].score, found["test"].score) == (summary["val"], summary["test"])
 
 
+def test_the_weights_evaluated_and_kept_are_the_running_mean(tmp_path: Path) -> None:
+    made = graph_problem()
+    trainer = new_run(tmp_path, made, epochs=4, lr=0.05, batch_size=5, average=0.75)
+    seen: list[list[torch.Tensor]] = []
+    trainer.optimizer.register_step_post_hook(
+        lambda *_: seen.append([p.detach().clone() for p in trainer.model.parameters()])
+    )
+    lines = lines_of(trainer)
+    steps = math.ceil(made.train.numel() / 5)
+    mean, means = seen[0], []
+    for step, weights in enumerate(seen, start=1):
+        if step > 1:
+            mean = [0.75 * m + 0.25 * w for m, w in zip(mean, weights, strict=True)]
+        if step % steps == 0:
+            means.append(mean)
+    assert len(means) == 4
+    kept = trainer.folder.model()
+    best = means[trainer.progress.best_epoch - 1]
+    for found, wanted in zip(kept.parameters(), best, strict=True):
+        torch.testing.assert_close(found, wanted)
+    score = evaluate(kept, Batches(made, 32), ("val",))["val"].score
+    assert score == lines[trainer.progress.best_epoch - 1]["val"]
+    assert any(not torch.equal(a, b) for a, b in zip(kept.parameters(), seen[-1], strict=True))
+
+
 @pytest.mark.parametrize("patience", [1, 3])
 def test_training_stops_when_nothing_gets_better(
     patience: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

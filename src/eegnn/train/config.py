@@ -35,6 +35,9 @@ class Config(BaseModel):
     clip_norm: float | None = Field(default=None, gt=0)
     schedule: Literal["constant", "cosine"] = "constant"
     warmup: int = Field(default=0, ge=0, description="epochs of linear warm-up")
+    average: float = Field(
+        default=0.0, ge=0, lt=1, description="decay of the running mean of weights; 0: no mean"
+    )
     batch_size: int = Field(
         default=32, ge=1, description="graphs a batch; one graph is cut by blocks alone"
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
@@ -55,6 +56,9 @@ class Trainer:
     numbers and the best epoch so far. A run that was killed and resumed ends with the same bits as
     one that was not.
 
+    With ``average`` the model that is evaluated and kept has the running mean of the weights after
+    each step. Where steps are noisy, it is better than any of them.
+
     Several ranks each hold the model and step together; rank 0 alone touches the folder.
 
     Args:
@@ -86,6 +90,10 @@ class Trainer:
         )
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
+        self.averaged: AveragedModel | None = None
+        if config.average:
+            mean = get_ema_multi_avg_fn(config.average)
+            self.averaged = AveragedModel(self.model, multi_avg_fn=mean)
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
         self._gradients = GradientNorms(self.model)
@@ -117,7 +125,7 @@ class Trainer:
     def _write(self, line: dict[str, Any], improved: bool, random: Tensor) -> None:
         self._metrics.update(self.folder.append_metrics(line))
         if improved:
-            save(self.model, self.folder.model_path)
+            save(self._judged(), self.folder.model_path)
         self.folder.write_state(self._state(random))
 
     def resume(self) -> None:
@@ -130,6 +138,8 @@ class Trainer:
         if state is None:
             return
         self.model.load_state_dict(state["model"])
+        if self.averaged is not None:
+            self.averaged.load_state_dict(state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
@@ -158,6 +168,7 @@ class Trainer:
     def _state(self, random: Tensor) -> dict[str, Any]:
         return {
             "model": self.model.state_dict(),
+            "averaged": None if self.averaged is None else self.averaged.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
@@ -185,7 +196,9 @@ class Trainer:
         lr = self.scheduler.get_last_lr()[0]
         self.scheduler.step()
         self.ranks.average_buffers(self.model)
-        found = evaluate(self.model, self.batches, ("val", "test"))
+        if self.averaged is not None:
+            self.ranks.average_buffers(self.averaged.module)
+        found = evaluate(self._judged(), self.batches, ("val", "test"))
         exits = found["val"].exits
         hint = self._hints.after(self.progress.epoch, exits)
         if hint and self.ranks.leads:
@@ -227,7 +240,17 @@ class Trainer:
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
+        if self.averaged is not None:
+            self.averaged.update_parameters(self.model)
         return loss.item(), over_units.total
+
+    def _judged(self) -> GraphModel:
+        """The model that is evaluated and kept."""
+        if self.averaged is None:
+            return self.model
+        model = self.averaged.module
+        assert isinstance(model, GraphModel)
+        return model
 
     def _finish(self) -> dict[str, Any]:
         if self.progress.best_epoch == 0:
