@@ -78,25 +78,62 @@ def test_selected_graphs_are_numbered_anew() -> None:
     batch = torch.tensor([0, 0, 1, 2, 2, 2])
     pairs: Pairs = [(0, 1), (3, 4), (4, 5)]
     adj = Adjacency.from_edge_index(both_ways(pairs), 6, batch)
-    part = adj.select_graphs(torch.tensor([True, False, True]))
+    part, rows = adj.select_graphs(torch.tensor([True, False, True]))
     assert part.num_graphs == 2
     assert part.batch is not None
     assert part.batch.tolist() == [0, 0, 1, 1, 1]
     assert part.nodes is not None
-    assert part.nodes.tolist() == [0, 1, 3, 4, 5]
+    assert part.nodes.tolist() == rows.tolist() == [0, 1, 3, 4, 5]
     x = features(5)
     whole = dense(5, [(0, 1), (2, 3), (3, 4)], "sym") @ x
     np.testing.assert_allclose(part.propagate(torch.from_numpy(x)).numpy(), whole, rtol=1e-13)
-    last = part.select_graphs(torch.tensor([False, True]))
+    last, _ = part.select_graphs(torch.tensor([False, True]))
     assert last.nodes is not None
     assert last.nodes.tolist() == [3, 4, 5]
     assert last.num_graphs == 1
     assert adj.num_graphs == 3  # the original is as it was
 
 
+@quick
+@given(st.lists(graphs(), min_size=1, max_size=5), st.data(), st.sampled_from(NORMS))
+def test_selected_graphs_propagate_as_they_would_alone(
+    several: list[tuple[int, Pairs]], data: st.DataObject, norm: Norm
+) -> None:
+    mask = data.draw(st.lists(st.booleans(), min_size=len(several), max_size=len(several)))
+    first = 0
+    pairs: Pairs = []
+    batch: list[int] = []
+    rows: list[int] = []
+    blocks, means = [], []
+    for g, ((n, own), kept) in enumerate(zip(several, mask, strict=True)):
+        pairs += [(first + u, first + v) for u, v in own]
+        batch += [g] * n
+        if kept:
+            rows += range(first, first + n)
+            blocks.append(dense(n, own, norm))
+            means.append(dense(n, own, "mean").sum(axis=0) / max(n, 1))
+        first += n
+    graph = torch.tensor(batch, dtype=torch.int64)
+    adj = Adjacency.from_edge_index(both_ways(pairs), first, graph, len(several))
+    if data.draw(st.booleans()):  # what is known before is handed on
+        adj.propagate(torch.zeros(first, 1, dtype=torch.float64), norm)
+        adj.mean_shares(torch.float64)
+    part, found = adj.select_graphs(torch.tensor(mask))
+    assert found.tolist() == rows
+    assert part.ptr.tolist() == [0, *np.cumsum([len(block) for block in blocks])]
+    x = features(len(rows))
+    wanted = np.zeros((len(rows), len(rows)))
+    for block, start in zip(blocks, part.ptr.tolist(), strict=False):
+        wanted[start : start + len(block), start : start + len(block)] = block
+    out = part.propagate(torch.from_numpy(x), norm).numpy()
+    np.testing.assert_allclose(out, wanted @ x, rtol=1e-13, atol=1e-14)
+    shares = part.mean_shares(torch.float64).numpy()
+    np.testing.assert_allclose(shares, np.concatenate([*means, []]), rtol=1e-13)
+
+
 def test_selecting_no_graph_leaves_nothing() -> None:
     adj = Adjacency.from_edge_index(both_ways([(0, 1)]), 2, torch.tensor([0, 0]))
-    none = adj.select_graphs(torch.tensor([False]))
+    none, _ = adj.select_graphs(torch.tensor([False]))
     assert (none.num_nodes, none.num_edges, none.num_graphs) == (0, 0, 0)
 
 

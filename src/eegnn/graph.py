@@ -62,6 +62,8 @@ class Adjacency:
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
+        self._ptr: Tensor | None = None
+        self._shares: dict[torch.dtype, Tensor] = {}
 
     @classmethod
     def from_edge_index(
@@ -150,6 +152,31 @@ class Adjacency:
         if self._edge_index is None:
             self._edge_index = torch.stack([self.col.long(), self.row])
         return self._edge_index
+
+    @property
+    def ptr(self) -> Tensor:
+        """``int32 [num_graphs + 1]``, or ``int64``: where the nodes of each graph begin."""
+        if self._ptr is None:
+            sizes = torch.tensor([self.num_nodes], device=self.col.device)
+            if self.batch is not None:
+                sizes = torch.bincount(self.batch, minlength=self.num_graphs)
+            self._ptr = _rowptr(sizes, self.rowptr.dtype)
+        return self._ptr
+
+    def mean_shares(self, dtype: torch.dtype) -> Tensor:
+        r"""Return ``[n]``, the weights :math:`s` with :math:`\sum_{j \in g} s_j x_j` the mean over
+        the nodes of graph :math:`g` of the means over their neighbours.
+
+        Args:
+            dtype: of the weights.
+        """
+        if dtype not in self._shares:
+            value, transposed = self._norm_values("mean", dtype)
+            ones = torch.ones(self.num_nodes, 1, dtype=dtype, device=self.col.device)
+            column = spmm(self.rowptr, self.col, transposed, value, ones).squeeze(-1)
+            sizes = torch.repeat_interleave(self.ptr.diff(), self.ptr.diff())
+            self._shares[dtype] = column / sizes
+        return self._shares[dtype]
 
     def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
@@ -254,26 +281,48 @@ class Adjacency:
             nodes=order if self.nodes is None else self.nodes.index_select(0, order),
         )
         part.inner = rows.numel()
-        for key, (value, transposed) in self._values.items():
-            own = value.index_select(0, position)
-            same = transposed is value
-            part._values[key] = own, own if same else transposed.index_select(0, position)
+        self._hand_on(part, position)
         return part, order
 
-    def select_graphs(self, graphs: Tensor) -> Adjacency:
+    def select_graphs(self, graphs: Tensor) -> tuple[Adjacency, Tensor]:
         """Keep some graphs of a batch and number them anew.
 
         Args:
             graphs: ``bool [num_graphs]``.
+
+        Returns:
+            The selection, and its nodes as indices of this one.
         """
         if self.batch is None:
             raise ValueError("select_graphs needs an Adjacency with a batch")
-        # Whole graphs have no neighbours outside, so what is around them is symmetric.
-        adj, _ = self.around(graphs.index_select(0, self.batch).nonzero().view(-1))
-        assert adj.batch is not None
-        adj.batch = (graphs.cumsum(0) - 1).index_select(0, adj.batch)
-        adj.num_graphs = int(graphs.sum())
-        return adj
+        # The nodes of a graph follow each other, and so do their entries: ranges of both are
+        # copied, and within a graph all numbers fall by the same amount.
+        kept = graphs.nonzero().view(-1)
+        ptr, rows = _select_rows(self.ptr, kept)
+        begin = self.rowptr.index_select(0, self.ptr)
+        entry, position = _select_rows(begin, kept)
+        node_shift = self.ptr.index_select(0, kept) - ptr[:-1]
+        entry_shift = begin.index_select(0, kept) - entry[:-1]
+        start = self.rowptr.index_select(0, rows)
+        part = Adjacency(
+            rowptr=torch.cat([start - _repeat(entry_shift, ptr), entry[-1:]]),
+            col=self.col.index_select(0, position) - _repeat(node_shift, entry),
+            degree=self.degree.index_select(0, rows),
+            batch=_repeat(torch.arange(kept.numel(), device=kept.device), ptr),
+            num_graphs=kept.numel(),
+            nodes=rows.long() if self.nodes is None else self.nodes.index_select(0, rows),
+        )
+        part._ptr = ptr
+        part._shares = {key: share.index_select(0, rows) for key, share in self._shares.items()}
+        self._hand_on(part, position)
+        return part, rows
+
+    def _hand_on(self, part: Adjacency, position: Tensor) -> None:
+        """Give a selection with these entries the values that are known of them."""
+        for key, (value, transposed) in self._values.items():
+            own = value.index_select(0, position)
+            same = transposed is value
+            part._values[key] = own, own if same else transposed.index_select(0, position)
 
     def to(self, device: torch.device | str) -> Adjacency:
         """Return a copy on another device."""
@@ -338,8 +387,13 @@ def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     start = rowptr.index_select(0, rows)
     count = rowptr.index_select(0, rows + 1) - start
     pointer = _rowptr(count, rowptr.dtype)
-    offset = torch.repeat_interleave(start - pointer[:-1], count)
+    offset = _repeat(start - pointer[:-1], pointer)
     return pointer, torch.arange(offset.numel(), dtype=rowptr.dtype, device=rowptr.device) + offset
+
+
+def _repeat(value: Tensor, pointer: Tensor) -> Tensor:
+    """Each value as often as its range is long."""
+    return torch.repeat_interleave(value, pointer.diff())
 
 
 def _check_edge_index(edge_index: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ def test_dropping_finished_graphs_changes_nothing(
     sizes: list[int] = []
     select_graphs = Adjacency.select_graphs
 
-    def counted(self: Adjacency, graphs: Tensor) -> Adjacency:
+    def counted(self: Adjacency, graphs: Tensor) -> tuple[Adjacency, Tensor]:
         sizes.append(int(graphs.sum()))
         return select_graphs(self, graphs)
 

@@ -14,7 +14,15 @@ from eegnn import EEGNN, Adjacency, EarlyExit, Exits
 from eegnn.nn import inference
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
 from eegnn.nn.sas import SASStep
-from tests.nn.exit_examples import EXPECTED, HIDDEN, SAMPLED, Config, features, make
+from tests.nn.exit_examples import (
+    EXPECTED,
+    HIDDEN,
+    SAMPLED,
+    Config,
+    batch_of_graphs,
+    features,
+    make,
+)
 from tests.transcription import Graph
 
 OBJECTIVES = {
@@ -225,10 +233,31 @@ def test_reading_equals_asking_the_heads(confidence: str, temperature: str) -> N
     model, graph = make(3, confidence=confidence, temperature=temperature), grid(0)
     adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes)
     h, loop = features(3, graph.num_nodes, HIDDEN), model.loop
-    delta, inverse = inference.reader(loop.confidence, loop.temperature)(h, adj)
+    units, delta, inverse = inference.reader(loop.confidence, loop.temperature)(h, adj)
+    assert units is h
     c = loop.confidence(h, adj)
     torch.testing.assert_close(delta, c[:, 0] - c[:, 1], rtol=0, atol=1e-12)
     torch.testing.assert_close(inverse, loop.temperature(h, adj), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("temperature", ["linear", "mlp"])
+@pytest.mark.parametrize("confidence", ["mean", "mlp", "sas"])
+@pytest.mark.parametrize("pool", ["mean", "add", "max"])
+def test_reading_graphs_equals_asking_the_heads(
+    pool: str, confidence: str, temperature: str
+) -> None:
+    settings = {"confidence": confidence, "temperature": temperature, "pool": pool}
+    model, graph = make(3, level="graph", **settings), batch_of_graphs(1)
+    adj = Adjacency.from_edge_index(
+        graph.edge_index(), graph.num_nodes, graph.batch(), graph.num_graphs
+    )
+    h, loop = features(3, graph.num_nodes, HIDDEN), model.loop
+    found = inference.graph_reader(loop.confidence, loop.temperature, pool)(h, adj)
+    with torch.no_grad():
+        wanted = loop._decide(h, adj, noisy=False)
+        tau = torch.sigmoid(found[1] * found[2])
+    torch.testing.assert_close(found[0], wanted.units, rtol=0, atol=1e-12)
+    torch.testing.assert_close(tau, wanted.tau, rtol=0, atol=1e-12)
 
 
 def test_how_far_heads_see() -> None:

@@ -63,45 +63,19 @@ def test_survival_is_the_product_of_the_probabilities() -> None:
         assert log_stay[u].item() == pytest.approx(math.log(p), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("left", "worth"), [((0, 0, 0, 0), False), ((1, 0, 0, 0), True), ((1, 0, 0, 0, 0), False)]
-)
-def test_a_quarter_gone_is_worth_a_smaller_graph(left: tuple[int, ...], worth: bool) -> None:
-    ledger = Ledger(len(left), 3, LIKE)
-    ledger.decide(0, mask(*left))
-    assert ledger.worth_dropping() is worth
-
-
-@pytest.mark.parametrize("grad", [True, False])
-def test_dropping_and_closing_puts_units_back_in_order(grad: bool) -> None:
-    with torch.set_grad_enabled(grad):
-        ledger = Ledger(5, 4, LIKE)
-        ledger.decide(0, mask(0, 1, 0, 0, 1), state(0, 1, 2, 3, 4))
-        ledger.drop(mask(1, 0, 1, 1, 0))
-        assert ledger.units.tolist() == [0, 2, 3]
-        ledger.advance(tau(0.1, 0.2, 0.3))
-        ledger.decide(1, mask(0, 1, 0), state(10, 12, 13))
-        ledger.drop(mask(1, 0, 1))
-        ledger.advance(tau(0.5, 0.6))
-        ledger.decide(2, mask(1, 0), state(20, 23))  # 0 leaves, but is not dropped
-        out = ledger.close(state(30, 33))
+def test_closing_gives_each_unit_what_it_left_with() -> None:
+    ledger = Ledger(5, 4, LIKE)
+    ledger.decide(0, mask(0, 1, 0, 0, 1), state(0, 1, 2, 3, 4))
+    ledger.advance(tau(0.1, 0.9, 0.2, 0.3, 0.9))
+    ledger.decide(1, mask(0, 0, 1, 0, 1), state(10, 11, 12, 13, 14))  # the last has left before
+    ledger.advance(tau(0.5, 0.9, 0.9, 0.6, 0.9))
+    ledger.decide(2, mask(1, 0, 0, 0, 0), state(20, 21, 22, 23, 24))
+    out = ledger.close(state(30, 31, 32, 33, 34))
     assert torch.equal(out, state(20, 1, 12, 33, 4))
     exits = ledger.exits(4)
     assert exits.layer.tolist() == [2, 0, 1, 4, 0]
     torch.testing.assert_close(exits.time, tau(0.6, 0, 0.2, 0.9, 0))
-    torch.testing.assert_close(
-        exits.tau, torch.stack([tau(0.1, 0, 0.2, 0.3, 0), tau(0.5, 0, 0, 0.6, 0)])
-    )
     assert exits.cost.item() == pytest.approx((2 + 0 + 1 + 4 + 0) / (5 * 4))
-
-
-def test_dropping_keeps_survival_with_its_unit() -> None:
-    ledger = Ledger(3, 4, LIKE)
-    before = ledger.survive(tau(1.0, 2.0, 3.0))
-    ledger.decide(0, mask(0, 1, 0), state(0, 1, 2))
-    ledger.drop(mask(1, 0, 1))
-    after = ledger.survive(tau(50.0, 50.0))
-    torch.testing.assert_close(after, before[[0, 2]])
 
 
 @pytest.mark.parametrize("grad", [True, False])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from eegnn import Adjacency
-from eegnn.nn.pooling import POOLS, spread
+from eegnn.nn.pooling import POOLS, spread, weighted_sum
 
 EMPTY = torch.zeros(2, 0, dtype=torch.int64)
 
@@ -51,6 +51,23 @@ def test_gradients_are_right(name: str) -> None:
     adj = adjacency([0, 0, 1, 1], 4)
     h = states(4).requires_grad_()
     assert torch.autograd.gradcheck(lambda z: POOLS[name](z, adj), (h,))
+
+
+@pytest.mark.parametrize("name", list(POOLS))
+@pytest.mark.parametrize("batch", [None, [0, 0, 0, 0], [0, 0, 2, 2], [1, 1, 1, 1]])
+def test_evaluation_pools_as_training_does(name: str, batch: list[int] | None) -> None:
+    h, adj = states(4).float(), adjacency(batch, 4)
+    trained = POOLS[name](h.clone().requires_grad_(), adj)
+    assert trained.requires_grad
+    torch.testing.assert_close(POOLS[name](h, adj), trained.detach())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_weighted_sum_is_over_each_graph(dtype: torch.dtype) -> None:
+    h, weight = states(4).to(dtype), torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=dtype)
+    out = weighted_sum(h, adjacency([0, 0, 2, 2], 4), weight)
+    wanted = torch.stack([h[0] - 2 * h[1], 0 * h[0], 0.5 * h[2] + 3 * h[3]])
+    torch.testing.assert_close(out, wanted)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])

@@ -17,8 +17,10 @@ from eegnn.bench.shapes import on_disk, skewed_graph
 from eegnn.bench.timing import medians, use_threads
 from eegnn.data.registry import open_dataset
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Decision
+from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exits import Exits
+from eegnn.nn.inference import GraphWalk
 
 WIDTH, FEATURES, LAYERS = 32, 16, 20
 #: Graphs in a batch, and nodes and undirected edges of a generated one, on average.
@@ -55,6 +57,15 @@ class Row:
         return {**asdict(self), "ratio": self.ratio}
 
 
+class _StatedWalk(GraphWalk):
+    """Graphs leave at stated layers; all else is done as usual."""
+
+    stated: Tensor
+
+    def _wish(self, score: Tensor, layer: int) -> Tensor:
+        return self.stated[self.units] <= layer
+
+
 class StatedGraphs:
     """An EEGNN for graphs, which leave when they are told to.
 
@@ -67,23 +78,16 @@ class StatedGraphs:
         torch.manual_seed(0)
         self.model = EEGNN(x.size(1), WIDTH, 6, LAYERS, level="graph", weight_scale=0.1).eval()
         self.x, self.adj, self.stated = x, adj, stated
-        self._plain = self.model.loop._decide
-        self.model.loop._decide = self._decide  # type: ignore[method-assign]
 
-    def __call__(self) -> tuple[Tensor, Any]:
+    def __call__(self) -> tuple[Tensor, Exits]:
         """Predict."""
-        self.layer = 0
-        return self.model.predict(self.x, self.adj)
-
-    def _decide(self, h: Tensor, adj: Adjacency, noisy: bool) -> Decision:
-        decision = self._plain(h, adj, noisy)
-        assert self.adj.batch is not None
-        assert adj.batch is not None
-        graph = self.adj.batch if adj.nodes is None else self.adj.batch[adj.nodes]
-        names = graph.new_zeros(adj.num_graphs).scatter_(0, adj.batch, graph)
-        stays = self.stated[names] > self.layer
-        self.layer += 1
-        return decision._replace(score=torch.where(stays, 50.0, -50.0))
+        model, loop = self.model, self.model.loop
+        with torch.no_grad():
+            plan = loop.plan(self.adj)
+            answer = MixtureAnswer(model.decoder, model.task)
+            walk = _StatedWalk(model.encoder(self.x), self.adj, plan, answer, loop.pool)
+            walk.stated = self.stated
+            return walk.run(LAYERS)
 
 
 def compare(threads: int = 1, passes: int = 20, data_dir: Path | None = None) -> list[Row]:

@@ -18,7 +18,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
-from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
+from eegnn.nn.inference import GraphWalk, NodeWalk, Plan, Rules, graph_reader, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import POOLS, spread
@@ -199,7 +199,7 @@ class EarlyExit(nn.Module):
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
             plan = self._plan(steps, limit, log_stay_limit)
-            return NodeWalk(h, adj, plan, answer).run(self.num_layers)
+            return self._skipping(h, adj, plan, answer)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def plan(
@@ -240,7 +240,7 @@ class EarlyExit(nn.Module):
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
             record = Record(readout, bias)
             plan = self._plan(steps, self.num_layers, -math.inf)
-            NodeWalk(h, adj, plan, record).run(self.num_layers)
+            self._skipping(h, adj, plan, record)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
         outputs, log_stay = [], []
@@ -331,7 +331,8 @@ class EarlyExit(nn.Module):
         log_stay_limit: float | None,
         noisy: bool,
     ) -> tuple[Tensor, Exits]:
-        """Each unit walks until it leaves: evaluation, and training with ``"sampled"``."""
+        """Each unit walks until it leaves: training with ``"sampled"``, and evaluation with noise
+        or gradients."""
         ledger = Ledger(self._num_units(h, adj), limit, h)
         survival: list[Tensor] = []
         if self.watch is not None:
@@ -347,13 +348,7 @@ class EarlyExit(nn.Module):
             elif ledger.left.all():
                 break
             answer.pass_by(decision.score)
-            tau = decision.tau
-            if not self.training and self.level == "graph" and ledger.worth_dropping():
-                keep = ~ledger.left
-                h, tau, adj = h[keep[adj.batch]], tau[keep], adj.select_graphs(keep)
-                ledger.drop(keep)
-                answer.keep(keep)
-            h = self._advance(h, adj, steps, layer, self._tau(tau, adj, ledger))
+            h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
             if self.watch is not None:
                 self.watch(h)
         taken = ledger.close(answer.offer(self._units(h, adj), ledger.log_stay))
@@ -363,28 +358,38 @@ class EarlyExit(nn.Module):
     def _may_skip(self, h: Tensor, noisy: bool) -> bool:
         """Whether to leave out what nobody needs."""
         return (
-            self.level == "node"
-            and self.watch is None
+            self.watch is None
             and not (self.training or noisy or torch.is_grad_enabled())
             and not torch.is_autocast_enabled(h.device.type)
         )
 
+    def _skipping(
+        self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer
+    ) -> tuple[Tensor, Exits]:
+        """Return what :meth:`_walk` returns, for less."""
+        if self.level == "graph":
+            return GraphWalk(h, adj, plan, answer, self.pool).run(self.num_layers)
+        return NodeWalk(h, adj, plan, answer).run(self.num_layers)
+
     def _plan(self, steps: Sequence[Step], limit: int, log_stay_limit: float | None) -> Plan:
-        """What evaluation of nodes follows to return what :meth:`_walk` returns, for less."""
+        """What evaluation follows."""
         seen = [hops(head) for head in (self.confidence, self.temperature)]
         reach = None if None in seen else max(hop for hop in seen if hop is not None)
         rules = Rules(
             limit,
             log_stay_limit,
             sampled=self.objective == "sampled",
-            freeze=self.after_exit == "freeze",
+            freeze=self.level == "graph" or self.after_exit == "freeze",
             local=self.step_size != "mean"
             and reach is not None
             and reach <= 1
             and all(isinstance(step, SASStep) for step in steps),
             leak=self._leak,
         )
-        look = reader(self.confidence, self.temperature, _unit_scale if self.head_norm else None)
+        scale = _unit_scale if self.head_norm else None
+        look = reader(self.confidence, self.temperature, scale)
+        if self.level == "graph":
+            look = graph_reader(self.confidence, self.temperature, self.pool, scale)
         return Plan(steps, look, self._step_sizes, rules, reach)
 
     def _keep(self, function: Callable[..., Any], *given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Evaluation of nodes that leaves out what nobody needs any more."""
+"""Evaluation that leaves out what nobody needs any more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from eegnn.nn.answers import StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
 from eegnn.nn.mixture import leaky
+from eegnn.nn.pooling import POOLS, spread, weighted_sum
 from eegnn.nn.sas import SASStep
 
 #: Computing a row of a step, with its share of heads and answers, takes the time of this many
@@ -25,16 +26,18 @@ BUILD_WORK = 2.0
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
-Look = Callable[[Tensor, Adjacency], tuple[Tensor, Tensor]]
+#: From states to what would be decoded, ``[U, m']``, and to δ = C₀ − C₁ and 1/ν, ``[U]``.
+Look = Callable[[Tensor, Adjacency], tuple[Tensor, Tensor, Tensor]]
+Head = Callable[[Tensor, Adjacency], Tensor]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How nodes leave.
+    """How units leave.
 
     Attributes:
         limit: steps after which everyone leaves.
-        log_stay_limit: a node leaves once the log-probability of being here falls to this;
+        log_stay_limit: a unit leaves once the log-probability of being here falls to this;
             ``None``: once *exit* is more likely than *continue*.
         sampled: the probability of continuing is :math:`\\sigma(\\delta)`, else :math:`\\tau`.
         freeze: who left does not move any more.
@@ -56,9 +59,9 @@ class Plan:
 
     Attributes:
         steps: one bound step, or one for each layer.
-        look: the heads, see :func:`reader`.
+        look: the heads, see :func:`reader` and :func:`graph_reader`.
         step_sizes: from :math:`\tau` to the step sizes that are used.
-        rules: how nodes leave.
+        rules: how units leave.
         reach: how many hops the heads see; ``None`` if that is not known.
     """
 
@@ -70,12 +73,12 @@ class Plan:
 
 
 class Walk:
-    """The books of nodes on their way: who is here yet, and what those who left took with them.
+    """The books of units on their way: who is here yet, and what those who left took with them.
 
-    The states are given at each layer: those of the nodes in the books come first.
+    The states are given at each layer: those of the units in the books come first.
 
     Args:
-        count: how many nodes there are.
+        count: how many units there are.
         like: a tensor whose dtype and device the books take.
         plan: what they follow.
         answer: what they say when they leave.
@@ -96,15 +99,14 @@ class Walk:
         self.tau: list[Tensor] = []
 
     def decide(self, layer: int, h: Tensor, adj: Adjacency) -> Tensor:
-        """Let the heads look and nodes leave; return τ of all rows that are computed."""
+        """Let the heads look and units leave; return τ of all that are computed."""
         count = self.units.numel()
-        delta, inverse = self.plan.look(h, adj)
-        delta, inverse = delta[: adj.inner], inverse[: adj.inner]
+        units, delta, inverse = self.plan.look(h, adj)
         scaled = delta * inverse
         if self.active:
             score = (delta if self.rules.sampled else scaled)[:count]
             score = leaky(score, self.rules.leak)
-            self.answer.see(h[:count], self.log_stay)
+            self.answer.see(units[:count], self.log_stay)
             self.log_stay = self.log_stay + logsigmoid(score)
             self._leave((self._wish(score, layer) & ~self.left).nonzero().view(-1), layer)
             if self.active:
@@ -118,6 +120,7 @@ class Walk:
         if self.rules.freeze:
             tau = tau.masked_fill(self.left, 0.0)
         self._note(tau[: self.units.numel()])
+        tau = self._of_nodes(tau, adj)
         steps = self.plan.steps
         step = steps[layer if len(steps) > 1 else 0]
         if isinstance(step, SASStep):
@@ -125,10 +128,14 @@ class Walk:
             return h
         return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj))
 
-    def close(self, h: Tensor) -> None:
+    def close(self, units: Tensor) -> None:
         """Whoever is still here leaves."""
-        self.answer.see(h[: self.units.numel()], self.log_stay)
+        self.answer.see(units[: self.units.numel()], self.log_stay)
         self._leave((~self.left).nonzero().view(-1), self.rules.limit)
+
+    def _of_nodes(self, tau: Tensor, adj: Adjacency) -> Tensor:
+        """From the step sizes of units to those of rows."""
+        return tau
 
     def _wish(self, score: Tensor, layer: int) -> Tensor:
         """Who wants to leave, ``bool``; ``log_stay`` counts this decision already."""
@@ -155,32 +162,24 @@ class Walk:
         self.tau.append(tau)
 
 
-class NodeWalk(Walk):
-    r"""Algorithm 1 without gradients, doing less.
+class WholeWalk(Walk):
+    """A walk that holds the states of all units itself.
 
-    The same nodes leave with the same answers as in the plain loop, but
-
-    * the states are updated in place;
-    * the loop ends when all have left;
-    * frozen nodes are not computed: the graph shrinks to the active nodes and, to be read, their
-      neighbours;
-    * evolving nodes are not computed once no active node can be reached from them in the steps
-      that remain: with :math:`k` steps to come after this one, only nodes within :math:`k` hops
-      of an active one matter;
-    * answers are decoded for the nodes that were active when the graph last shrank.
-
-    A smaller graph has to be made first, which takes the time of a few steps on it, so that is
-    done when it pays: :meth:`_worth`.
+    The same units leave with the same answers as in the plain loop, but states are updated in
+    place, the loop ends when all have left, and the graph gets smaller on the way.
 
     Args:
+        count: how many units there are.
         h: initial states ``[n, m']``, left alone.
         adj: the graph.
-        plan: what the nodes follow.
+        plan: what the units follow.
         answer: what they say when they leave.
     """
 
-    def __init__(self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer) -> None:
-        super().__init__(h.size(0), h, plan, answer)
+    def __init__(
+        self, count: int, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer
+    ) -> None:
+        super().__init__(count, h, plan, answer)
         self.h, self.adj = h.clone(), adj
         self.buffer = torch.empty_like(h)
         self.tried = self.active
@@ -191,11 +190,12 @@ class NodeWalk(Walk):
             tau = self.decide(layer, self.h, self.adj)
             if self.active == 0:
                 break
-            if 4 * self.active <= 3 * self.tried and self.adj.inner >= SMALLEST:
+            if 4 * self.active <= 3 * self.tried:
+                self.tried = self.active
                 tau = self._narrow(self.rules.limit - layer, tau)
             self.h = self.advance(layer, self.h, self.adj, tau, self.buffer)
         else:
-            self.close(self.h)
+            self.close(self._units())
         assert self.taken is not None
         n = self.layer.numel()
         exits = Exits(
@@ -207,20 +207,55 @@ class NodeWalk(Walk):
         )
         return self.answer.finish(self.taken, self.layer), exits
 
+    def _units(self) -> Tensor:
+        """What would be decoded."""
+        return self.h
+
     def _narrow(self, steps: int, tau: Tensor) -> Tensor:
-        """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
-        if not self.rules.local:
+        """Leave out rows that do not matter in the ``steps`` to come, if that pays.
+
+        Returns:
+            The step sizes of what is left.
+        """
+        raise NotImplementedError
+
+    def _keep(self, active: Tensor) -> None:
+        """Keep the books of these units alone, ``int64``."""
+        self.units, self.clock = self.units[active], self.clock[active]
+        self.left, self.log_stay = self.left[active], self.log_stay[active]
+        self.answer.keep(active)
+
+
+class NodeWalk(WholeWalk):
+    r"""Algorithm 1 without gradients, doing less.
+
+    * Frozen nodes are not computed: the graph shrinks to the active nodes and, to be read, their
+      neighbours.
+    * Evolving nodes are not computed once no active node can be reached from them in the steps
+      that remain: with :math:`k` steps to come after this one, only nodes within :math:`k` hops
+      of an active one matter.
+    * Answers are decoded for the nodes that were active when the graph last shrank.
+
+    A smaller graph has to be made first, which takes the time of a few steps on it, so that is
+    done when it pays: :meth:`_worth`.
+
+    Args:
+        h, adj, plan, answer: see :class:`WholeWalk`.
+    """
+
+    def __init__(self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer) -> None:
+        super().__init__(h.size(0), h, adj, plan, answer)
+
+    def _narrow(self, steps: int, tau: Tensor) -> Tensor:
+        if not self.rules.local or self.adj.inner < SMALLEST:
             return tau
-        self.tried = self.active
         active = (~self.left).nonzero().view(-1)
         rows = active if self.rules.freeze else self._reach(active, steps)
         if rows is None or not self._worth(rows, steps):
             return tau
         self.adj, order = self.adj.around(rows)
         self.h, tau = self.h[order], tau[rows]
-        self.units, self.clock = self.units[active], self.clock[active]
-        self.left, self.log_stay = self.left[active], self.log_stay[active]
-        self.answer.keep(active)
+        self._keep(active)
         return tau
 
     def _reach(self, active: Tensor, steps: int) -> Tensor | None:
@@ -247,12 +282,39 @@ class NodeWalk(Walk):
         return steps * (now - then) > BUILD_WORK * then
 
 
+class GraphWalk(WholeWalk):
+    """Algorithm 2 without gradients, doing less: graphs that have left are dropped.
+
+    Args:
+        h, adj, plan, answer: see :class:`WholeWalk`.
+        pool: name of what is decoded, one of :data:`~eegnn.nn.pooling.POOLS`.
+    """
+
+    def __init__(
+        self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer, pool: str
+    ) -> None:
+        super().__init__(adj.num_graphs, h, adj, plan, answer)
+        self.pool = POOLS[pool]
+
+    def _units(self) -> Tensor:
+        return self.pool(self.h, self.adj)
+
+    def _of_nodes(self, tau: Tensor, adj: Adjacency) -> Tensor:
+        return spread(tau, adj)
+
+    def _narrow(self, steps: int, tau: Tensor) -> Tensor:
+        stays = ~self.left
+        active = stays.nonzero().view(-1)
+        self.adj, rows = self.adj.select_graphs(stays)
+        self.h = self.h.index_select(0, rows)
+        self._keep(active)
+        return tau[active]
+
+
 def reader(
-    confidence: Callable[[Tensor, Adjacency], Tensor],
-    temperature: Callable[[Tensor, Adjacency], Tensor],
-    scale: Callable[[Tensor], Tensor] | None = None,
+    confidence: Head, temperature: Head, scale: Callable[[Tensor], Tensor] | None = None
 ) -> Look:
-    r"""Return what gives :math:`\delta = C_0 - C_1` and :math:`1/\nu` of each node.
+    r"""Return what gives the states of nodes with :math:`\delta = C_0 - C_1` and :math:`1/\nu`.
 
     Heads of one layer, the default, become a single product with the states: :math:`\delta` needs
     no more than the difference of two rows of weights, and one number for each node is propagated
@@ -264,22 +326,65 @@ def reader(
     """
     linear = _linear_heads(confidence, temperature)
 
-    def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-        h = h if scale is None else scale(h)
+    def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
+        seen = h if scale is None else scale(h)
         if linear is None:
-            c = confidence(h, adj)
-            return c[:, 0] - c[:, 1], temperature(h, adj)
-        weight, bias, nu0 = linear
-        own, others, inner = weight @ h.T
-        delta = own + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1) + bias
-        return delta, softplus(inner) + nu0
+            c = confidence(seen, adj)
+            delta, inverse = c[:, 0] - c[:, 1], temperature(seen, adj)
+        else:
+            weight, bias, nu0 = linear
+            own, others, inner = weight @ seen.T
+            delta = own + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1) + bias
+            inverse = softplus(inner) + nu0
+        return h, delta[: adj.inner], inverse[: adj.inner]
 
     return look
 
 
-def nobody_leaves(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+def graph_reader(
+    confidence: Head,
+    temperature: Head,
+    pool: str,
+    scale: Callable[[Tensor], Tensor] | None = None,
+) -> Look:
+    r"""Return what gives pooled states with :math:`\delta` and :math:`1/\nu`, for graphs.
+
+    A head that reads neighbours looks at the nodes, and what it says is averaged over them. Of the
+    default heads, which are linear, that average is what they say of two sums over the nodes of a
+    graph: nothing has to be propagated.
+
+    Args:
+        confidence, temperature: the heads.
+        pool: name of what is decoded, one of :data:`~eegnn.nn.pooling.POOLS`.
+        scale: applied before heads to what they look at.
+    """
+    linear = _linear_heads(confidence, temperature) if scale is None else None
+
+    def say(head: Head, h: Tensor, units: Tensor, adj: Adjacency) -> Tensor:
+        if not getattr(head, "uses_graph", False):
+            return head(units if scale is None else scale(units), adj)
+        out = head(h if scale is None else scale(h), adj)
+        pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
+        return pooled.view(-1, *out.shape[1:])
+
+    def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
+        units = POOLS[pool](h, adj)
+        if linear is None:
+            c = say(confidence, h, units, adj)
+            return units, c[:, 0] - c[:, 1], say(temperature, h, units, adj)
+        (own, others, inner), bias, nu0 = linear
+        mean = units if pool == "mean" else POOLS["mean"](h, adj)
+        around = weighted_sum(h, adj, adj.mean_shares(h.dtype))
+        bias = bias * adj.ptr.diff().clamp(max=1)  # nobody speaks for a graph without nodes
+        return units, mean @ own + around @ others + bias, softplus(units @ inner) + nu0
+
+    return look
+
+
+def nobody_leaves(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
     """The heads of a model without exits: everyone surely continues."""
-    return h.new_full((h.size(0),), torch.inf), h.new_ones(h.size(0))
+    count = adj.inner
+    return h, h.new_full((count,), torch.inf), h.new_ones(count)
 
 
 def hops(head: Any) -> int | None:

@@ -10,10 +10,7 @@ from eegnn.nn.exits import Exits
 
 
 class Ledger:
-    """Keeps a row for each unit that is still in the computation.
-
-    Units that have left may be dropped from it (:meth:`drop`); what is known of them is put aside
-    and comes back in :meth:`close` and :meth:`exits`.
+    """Keeps a row for each unit.
 
     Args:
         num_units: how many there are.
@@ -23,7 +20,6 @@ class Ledger:
 
     def __init__(self, num_units: int, limit: int, like: Tensor) -> None:
         self.limit = limit
-        self.units = torch.arange(num_units, device=like.device)
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), limit, device=like.device)
         self._num_units = num_units
@@ -31,7 +27,6 @@ class Ledger:
         self.time = like.new_zeros(num_units)
         self._tau: list[Tensor] = []
         self._state: Tensor | None = None
-        self._dropped: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
 
     def survive(self, score: Tensor) -> Tensor:
         """Add a decision with log-odds ``score``; return the log-probability of being here yet."""
@@ -47,49 +42,19 @@ class Ledger:
             return
         if self._state is None:
             self._state = torch.zeros_like(state)
-        if torch.is_grad_enabled():
-            self._state = torch.where(now.unsqueeze(-1), state, self._state)
-        else:  # few leave at a time: copy their rows alone
-            rows = now.nonzero().view(-1)
-            self._state[rows] = state[rows]
+        self._state = torch.where(now.unsqueeze(-1), state, self._state)
 
     def advance(self, tau: Tensor) -> None:
         """Note the step sizes of a step about to be taken."""
         tau = tau.detach()
         self.time = self.time + tau.masked_fill(self.left, 0.0)
-        if tau.numel() < self._num_units:
-            tau = tau.new_zeros(self._num_units).index_copy(0, self.units, tau)
         self._tau.append(tau)
-
-    def worth_dropping(self) -> bool:
-        """Whether a quarter of the units here have left: then a smaller graph pays its making."""
-        return 4 * int(self.left.sum()) >= self.left.numel()
-
-    def drop(self, keep: Tensor) -> None:
-        """Put the other units aside."""
-        assert self._state is not None
-        gone = ~keep
-        self._dropped.append(
-            (self.units[gone], self.layer[gone], self.time[gone], self._state[gone])
-        )
-        self.units, self.layer, self.time = self.units[keep], self.layer[keep], self.time[keep]
-        self.left, self.log_stay = self.left[keep], self.log_stay[keep]
-        self._state = self._state[keep]
 
     def close(self, last: Tensor) -> Tensor:
         """Whoever is here leaves with the state ``last``; return the state of every unit."""
-        state = last
-        if self._state is not None:
-            state = torch.where(self.left.unsqueeze(-1), self._state, last)
-        if not self._dropped:
-            return state
-        units, layers, times, states = zip(
-            *self._dropped, (self.units, self.layer, self.time, state), strict=True
-        )
-        order = torch.cat(units).argsort()
-        self.units = torch.arange(self._num_units, device=order.device)
-        self.layer, self.time = torch.cat(layers)[order], torch.cat(times)[order]
-        return torch.cat(states)[order]
+        if self._state is None:
+            return last
+        return torch.where(self.left.unsqueeze(-1), self._state, last)
 
     def exits(self, num_layers: int, survival: Tensor | None = None) -> Exits:
         """Return what happened.

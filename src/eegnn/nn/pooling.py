@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
 from eegnn.graph import Adjacency
+
+
+def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Tensor:
+    """Sum the states of the nodes of each graph, ``[n, d] → [graphs, d]``.
+
+    Args:
+        h: the states.
+        adj: the graphs.
+        weight: ``[n]``, a factor for each node.
+    """
+    plain = h.dtype == torch.float32 and h.device.type == "cpu" and h.dim() == 2
+    if plain and h.size(0) and not (torch.is_grad_enabled() and h.requires_grad):
+        # Bags of rows: 0.1 to 0.2 of the time of PyG's scatter on batches of ENZYMES and
+        # Peptides-func. Its gradient would be slower, not faster.
+        rows = torch.arange(h.size(0), dtype=adj.ptr.dtype)
+        return embedding_bag(
+            rows, h, adj.ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
+        )
+    return _ADD(h if weight is None else weight.unsqueeze(-1) * h, adj)
+
+
+def _mean(h: Tensor, adj: Adjacency) -> Tensor:
+    if torch.is_grad_enabled() and h.requires_grad:
+        return _MEAN(h, adj)
+    sizes = adj.ptr.diff().clamp(min=1)
+    return weighted_sum(h, adj) / sizes.view(-1, *[1] * (h.dim() - 1))
 
 
 def _pool(function: Callable[..., Tensor]) -> Callable[[Tensor, Adjacency], Tensor]:
@@ -20,10 +48,11 @@ def _pool(function: Callable[..., Tensor]) -> Callable[[Tensor, Adjacency], Tens
     return pool
 
 
-#: ``[n, d] → [graphs, d]``. PyG's pools; a graph without nodes gets zeros.
+_ADD, _MEAN = _pool(global_add_pool), _pool(global_mean_pool)
+#: ``[n, d] → [graphs, d]``; a graph without nodes gets zeros.
 POOLS: dict[str, Callable[[Tensor, Adjacency], Tensor]] = {
-    "mean": _pool(global_mean_pool),
-    "add": _pool(global_add_pool),
+    "mean": _mean,
+    "add": weighted_sum,
     "max": _pool(global_max_pool),
 }
 
@@ -32,4 +61,4 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
     """Give each node the value of its graph: ``[graphs, ...] → [n, ...]``."""
     if adj.batch is None:
         return value.expand(adj.num_nodes, *value.shape[1:])
-    return value[adj.batch]
+    return value.index_select(0, adj.batch)
