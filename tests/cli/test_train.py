@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eegnn import EEGNN, load, save
 from eegnn.cli import app
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
@@ -51,6 +52,28 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "own.csv").open()))
     assert len(rows) == 100
     assert list(rows[0]) == ["unit", "class", "probability", "exit_layer", "exit_time"]
+
+
+def test_freezing_is_as_if_the_model_had_been_made_so(tmp_path: Path) -> None:
+    settings = ["--set", "num_layers=4", "--set", "options.continue_bias=0.5"]
+    settings += ["--set", "options.head_scale=3.0"]  # nodes leave at different layers
+    run("train", "--input", "board.npz", "--epochs", "2", *settings, "--out", "run")
+    frozen = json.loads(run("eval", "run", "--freeze", "--json"))
+    run("predict", "run", "--freeze", "--out", "frozen.csv")
+    run("predict", "run", "--out", "evolved.csv")
+    config = json.loads((tmp_path / "run" / "model.json").read_text())["config"]
+    twin = EEGNN(**{**config, "after_exit": "freeze"})
+    twin.load_state_dict(load("run/model.safetensors").state_dict())
+    save(twin, "run/model.safetensors")
+    made = json.loads(run("eval", "run", "--json"))
+    run("predict", "run", "--out", "made.csv")
+    assert (frozen.pop("freeze"), made.pop("freeze")) == (True, False)
+    assert frozen == made
+    tables = [(tmp_path / f"{name}.csv").read_text() for name in ("frozen", "made", "evolved")]
+    assert tables[0] == tables[1] != tables[2]
+    run("train", "--input", "board.npz", "--epochs", "1", "--model", "gcn", "--out", "gcn")
+    done = CliRunner().invoke(app, ["eval", "gcn", "--freeze"])
+    assert "freezing needs a model with exits" in str(done.exception)
 
 
 def test_calibrated_rules_are_found_by_eval_and_predict(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.early_exit import AfterExit
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.inference import NodeWalk, Plan, Rules, reader
 from eegnn.nn.sas import SASStep
 
@@ -157,6 +159,9 @@ def compare_runs(
             graph = Shape(run.name, True, x, adj, model.out_channels)
             ways = peers(x, adj, model.out_channels, model.num_layers, default)
             ways["EEGNN, trained"] = partial(model.predict, x, adj, edge_attr)
+            frozen = copy.deepcopy(model)
+            freeze_after_exit(frozen)
+            ways["EEGNN, trained, freeze"] = partial(frozen.predict, x, adj, edge_attr)
             rows += _measure(graph, model.num_layers, ways, passes)
     return rows
 

@@ -50,6 +50,13 @@ ExitThreshold = Annotated[
         show_default="the rule it was trained with",
     ),
 ]
+Freeze = Annotated[
+    bool,
+    typer.Option(
+        "--freeze",
+        help="Nodes that have left do not move any more: less to compute, another result.",
+    ),
+]
 NumBlocks = Annotated[
     int | None,
     typer.Option(

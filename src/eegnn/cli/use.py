@@ -13,6 +13,7 @@ from eegnn.cli.options import (
     AsJson,
     DataDir,
     ExitThreshold,
+    Freeze,
     MaxLayers,
     NumBlocks,
     RunPath,
@@ -26,16 +27,18 @@ def evaluate(
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
     target_cost: TargetCost = None,
+    freeze: Freeze = False,
     blocks: NumBlocks = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the best weights of a run again, perhaps with earlier exits.
 
-    Both knobs work without training again: they show how much of the score is left when less is
+    All knobs work without training again: they show how much of the score is left when less is
     computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
     from eegnn.blocks.ranks import is_first, joined
+    from eegnn.nn.exit_model import freeze_after_exit
     from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
     from eegnn.train.prepare import prepare
@@ -46,13 +49,15 @@ def evaluate(
     config = folder.config()
     problem = prepare(config, data_dir)
     model = folder.model()
+    if freeze:
+        freeze_after_exit(model)
     count = config.blocks if blocks is None else blocks
     batches = Batches(problem, config.batch_size, model.edge_dim is not None, count)
     with joined():
         found = score(model, batches, ("train", "val", "test"), **knobs)
         if not is_first():
             return
-    fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs}
+    fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs, "freeze": freeze}
     fields |= {name: part.score for name, part in found.items()}
     fields["exits"] = found["test"].exits.summary()
     fields["cost"] = float(found["test"].exits.cost)
@@ -82,6 +87,7 @@ def predict(
     max_layers: MaxLayers = None,
     exit_threshold: ExitThreshold = None,
     target_cost: TargetCost = None,
+    freeze: Freeze = False,
     blocks: NumBlocks = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -94,7 +100,7 @@ def predict(
 
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
     with joined():
-        count = predict_to_csv(run, out, input_file, data_dir, blocks, **knobs)
+        count = predict_to_csv(run, out, input_file, data_dir, blocks, freeze, **knobs)
         if is_first():
             Console(stderr=True).print(f"{count:,} predictions → {out}")
 

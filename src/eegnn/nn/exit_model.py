@@ -177,3 +177,20 @@ def _head(
         return MLP(*shape, out_channels, num_layers=1, bias=False)
     _check.choice(argument, name, (*HEADS, "linear") if argument == "temperature" else (*HEADS,))
     return HEADS[name](*shape, out_channels, num_layers)
+
+
+def freeze_after_exit(model: GraphModel) -> None:
+    """Let nodes that have left stay as they are, in a model that was trained with them evolving.
+
+    Only active nodes are computed then, and the answers change a little, since those who stay read
+    the states of those who left.
+
+    Args:
+        model: one with exits for nodes; it is changed.
+    """
+    if not isinstance(model, ExitModel) or model.level != "node":
+        raise ValueError(
+            f"freezing needs a model with exits for nodes, such as EEGNN, got "
+            f"{type(model).__name__} with level={model.level!r}"
+        )
+    model.loop.after_exit = "freeze"

@@ -19,6 +19,7 @@ from eegnn.data.npz import read_graphs
 from eegnn.data.open import open_problem
 from eegnn.data.registry import categories_of
 from eegnn.io import write_atomically
+from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import gather
@@ -33,6 +34,7 @@ def predict_to_csv(
     input_file: Path | None,
     root: Path | None,
     blocks: int | None = None,
+    freeze: bool = False,
     **knobs: Any,
 ) -> int:
     """Write the predictions of a run for all its units, or for those of a file.
@@ -48,6 +50,7 @@ def predict_to_csv(
         root: the data folder.
         blocks: cut a single graph into so many; 0: take it whole; ``None``: as in training, where
             it is the run's own. Where ranks share them, the first one writes.
+        freeze: whether nodes that have left stay as they are.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
 
     Returns:
@@ -55,6 +58,8 @@ def predict_to_csv(
     """
     folder = RunFolder(run)
     model, config = folder.model(), folder.config()
+    if freeze:
+        freeze_after_exit(model)
     nodes, edges = categories_of(config.dataset)
     if input_file is None:
         problem = prepare(config, root)
