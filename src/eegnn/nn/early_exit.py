@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import checkpoint
-from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
 from eegnn.graph import Adjacency
@@ -24,14 +23,13 @@ from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exit
 from eegnn.nn.pooling import POOLS, spread
 from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import SASStep
-from eegnn.nn.steps import ConvStep, FunctionStep
+from eegnn.nn.steps import Step, as_steps, bound
 
 Level = Literal["node", "graph"]
 Objective = Literal["expected", "averaged", "sampled"]
 AfterExit = Literal["evolve", "freeze"]
 Answer = Literal["mixture", "state"]
 Task = Literal["classification", "multilabel", "regression"]
-Step = Callable[[Tensor, Adjacency], Tensor]
 
 
 class Decision(NamedTuple):
@@ -145,7 +143,7 @@ class EarlyExit(nn.Module):
         self.task = _check.choice("task", task, tuple(MIXTURES))
         self.leak = _check_leak(leak, objective)
         self._leak = 1 - (1 - self.leak) ** (1 / num_layers)  # at each layer
-        self.step = _as_steps(step, num_layers)
+        self.step = as_steps(step, num_layers)
         self.confidence = confidence
         self.temperature = temperature
         #: Called in evaluation with all states before the first step and after each; while it is
@@ -188,7 +186,7 @@ class EarlyExit(nn.Module):
         """
         limit = self._limit(max_layers)
         log_stay_limit = self._log_stay_limit(exit_threshold)
-        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        steps = [bound(step, adj, edge_attr) for step in self._steps()]
         if sample and self.objective != "sampled":
             raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
         if self.training and self.objective != "sampled":
@@ -215,7 +213,7 @@ class EarlyExit(nn.Module):
         Args:
             adj, edge_attr, max_layers, exit_threshold: as in :meth:`forward`.
         """
-        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        steps = [bound(step, adj, edge_attr) for step in self._steps()]
         return self._plan(steps, self._limit(max_layers), self._log_stay_limit(exit_threshold))
 
     def trace(
@@ -236,7 +234,7 @@ class EarlyExit(nn.Module):
             decision at each layer, to which an exit threshold is compared.
         """
         readout = readout or _states
-        steps = [_bound(step, adj, edge_attr) for step in self._steps()]
+        steps = [bound(step, adj, edge_attr) for step in self._steps()]
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
             record = Record(readout, bias)
             plan = self._plan(steps, self.num_layers, -math.inf)
@@ -515,30 +513,6 @@ def _unit_scale(h: Tensor) -> Tensor:
     """Each row divided by its root mean square (a quarter of the time of layer_norm on a CPU)."""
     mean_square = h.square().mean(dim=-1, keepdim=True)
     return h * torch.rsqrt(mean_square + 1e-6)
-
-
-def _bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
-    if hasattr(step, "bind"):
-        return step.bind(adj, edge_attr)
-    if edge_attr is not None:
-        raise ValueError(f"edge_attr was given, but {type(step).__name__} does not take it")
-    return step
-
-
-def _as_steps(step: Any, num_layers: int) -> Any:
-    if isinstance(step, Sequence | nn.ModuleList):
-        if len(step) != num_layers:
-            raise ValueError(f"step must be one step or num_layers={num_layers}, got {len(step)}")
-        return nn.ModuleList(_as_step(one) for one in step)
-    return _as_step(step)
-
-
-def _as_step(step: Any) -> Any:
-    if isinstance(step, MessagePassing):
-        return ConvStep(step)
-    if not callable(step):
-        raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
-    return step if isinstance(step, nn.Module) else FunctionStep(step)
 
 
 def _check_answer(answer: Answer | None, objective: Objective) -> Answer:

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import AfterExit, Answer, EarlyExit, Level, Objective, Step
+from eegnn.nn.early_exit import AfterExit, Answer, EarlyExit, Level, Objective
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.steps import Step
 
 HeadName = Literal["mean", "mlp", "sas"]
 

@@ -1,14 +1,18 @@
-"""PyG convolutions and plain functions as steps of the exit loop."""
+"""What the exit loop takes as a step: PyG convolutions, plain functions, one or one a layer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
 
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
+
+Step = Callable[[Tensor, Adjacency], Tensor]
 
 
 class ConvStep(nn.Module):
@@ -43,7 +47,7 @@ class FunctionStep(nn.Module):
         function: the function.
     """
 
-    def __init__(self, function: Callable[[Tensor, Adjacency], Tensor]) -> None:
+    def __init__(self, function: Step) -> None:
         super().__init__()
         self.function = function
 
@@ -54,3 +58,29 @@ class FunctionStep(nn.Module):
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", repr(self.function))
         return f"{type(self).__name__}({name})"
+
+
+def as_steps(step: Any, num_layers: int) -> Any:
+    """Return a step, or a list of ``num_layers`` of them, as modules."""
+    if isinstance(step, Sequence | nn.ModuleList):
+        if len(step) != num_layers:
+            raise ValueError(f"step must be one step or num_layers={num_layers}, got {len(step)}")
+        return nn.ModuleList(_as_step(one) for one in step)
+    return _as_step(step)
+
+
+def bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
+    """Return the step with all at hand that it needs of this graph, if it can be bound."""
+    if hasattr(step, "bind"):
+        return step.bind(adj, edge_attr)
+    if edge_attr is not None:
+        raise ValueError(f"edge_attr was given, but {type(step).__name__} does not take it")
+    return step
+
+
+def _as_step(step: Any) -> Any:
+    if isinstance(step, MessagePassing):
+        return ConvStep(step)
+    if not callable(step):
+        raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
+    return step if isinstance(step, nn.Module) else FunctionStep(step)

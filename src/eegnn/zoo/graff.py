@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.early_exit import Level, Step
+from eegnn.nn.early_exit import Level
 from eegnn.nn.model import Shared, arguments_in
+from eegnn.nn.steps import Step
 from eegnn.nn.weights import Symmetric
 from eegnn.zoo.ode import EulerModel
 

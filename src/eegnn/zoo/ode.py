@@ -16,10 +16,11 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Level, Step
+from eegnn.nn.early_exit import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared
 from eegnn.nn.pooling import POOLS
+from eegnn.nn.steps import Step
 
 
 class ODEModel(GraphModel):
