@@ -12,6 +12,7 @@ from torch import Tensor
 
 from eegnn import EEGNN, Adjacency, EarlyExit, Exits
 from eegnn.nn import inference
+from eegnn.nn.graph_inference import graph_reader
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
 from eegnn.nn.sas import SASStep
 from tests.nn.exit_examples import (
@@ -252,7 +253,7 @@ def test_reading_graphs_equals_asking_the_heads(
         graph.edge_index(), graph.num_nodes, graph.batch(), graph.num_graphs
     )
     h, loop = features(3, graph.num_nodes, HIDDEN), model.loop
-    found = inference.graph_reader(loop.confidence, loop.temperature, pool)(h, adj)
+    found = graph_reader(loop.confidence, loop.temperature, pool)(h, adj)
     with torch.no_grad():
         wanted = loop._decide(h, adj, noisy=False)
         tau = torch.sigmoid(found[1] * found[2])

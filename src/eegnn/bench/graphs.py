@@ -20,7 +20,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exits import Exits
-from eegnn.nn.inference import GraphWalk
+from eegnn.nn.graph_inference import GraphWalk
 
 WIDTH, FEATURES, LAYERS = 32, 16, 20
 #: Graphs in a batch, and nodes and undirected edges of a generated one, on average.

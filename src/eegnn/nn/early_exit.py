@@ -16,11 +16,12 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer
 from eegnn.nn.exits import Exits
+from eegnn.nn.graph_inference import GraphWalk, graph_reader
 from eegnn.nn.gumbel import continue_score, logistic_noise
-from eegnn.nn.inference import GraphWalk, NodeWalk, Plan, Rules, graph_reader, hops, reader
+from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
-from eegnn.nn.pooling import POOLS, spread
+from eegnn.nn.pooling import POOLS, said_of_graphs, spread
 from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import Step, as_steps, bound
@@ -421,10 +422,8 @@ class EarlyExit(nn.Module):
         units: Tensor,
         adj: Adjacency,
     ) -> Tensor:
-        if self.level == "graph" and getattr(head, "uses_graph", False):
-            out = head(nodes, adj)
-            pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
-            return pooled.view(-1, *out.shape[1:])
+        if self.level == "graph":
+            return said_of_graphs(head, nodes, units, adj)
         return head(units, adj)
 
     def _step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ from eegnn.nn.answers import StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
 from eegnn.nn.mixture import leaky
-from eegnn.nn.pooling import POOLS, spread, weighted_sum
 from eegnn.nn.sas import SASStep
 
 #: Computing a row of a step, with its share of heads and answers, takes the time of this many
@@ -59,7 +59,8 @@ class Plan:
 
     Attributes:
         steps: one bound step, or one for each layer.
-        look: the heads, see :func:`reader` and :func:`graph_reader`.
+        look: the heads, see :func:`reader` and
+            :func:`~eegnn.nn.graph_inference.graph_reader`.
         step_sizes: from :math:`\tau` to the step sizes that are used.
         rules: how units leave.
         reach: how many hops the heads see; ``None`` if that is not known.
@@ -162,7 +163,7 @@ class Walk:
         self.tau.append(tau)
 
 
-class WholeWalk(Walk):
+class WholeWalk(Walk, ABC):
     """A walk that holds the states of all units itself.
 
     The same units leave with the same answers as in the plain loop, but states are updated in
@@ -211,13 +212,13 @@ class WholeWalk(Walk):
         """What would be decoded."""
         return self.h
 
+    @abstractmethod
     def _narrow(self, steps: int, tau: Tensor) -> Tensor:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays.
 
         Returns:
             The step sizes of what is left.
         """
-        raise NotImplementedError
 
     def _keep(self, active: Tensor) -> None:
         """Keep the books of these units alone, ``int64``."""
@@ -282,35 +283,6 @@ class NodeWalk(WholeWalk):
         return steps * (now - then) > BUILD_WORK * then
 
 
-class GraphWalk(WholeWalk):
-    """Algorithm 2 without gradients, doing less: graphs that have left are dropped.
-
-    Args:
-        h, adj, plan, answer: see :class:`WholeWalk`.
-        pool: name of what is decoded, one of :data:`~eegnn.nn.pooling.POOLS`.
-    """
-
-    def __init__(
-        self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer, pool: str
-    ) -> None:
-        super().__init__(adj.num_graphs, h, adj, plan, answer)
-        self.pool = POOLS[pool]
-
-    def _units(self) -> Tensor:
-        return self.pool(self.h, self.adj)
-
-    def _of_nodes(self, tau: Tensor, adj: Adjacency) -> Tensor:
-        return spread(tau, adj)
-
-    def _narrow(self, steps: int, tau: Tensor) -> Tensor:
-        stays = ~self.left
-        active = stays.nonzero().view(-1)
-        self.adj, rows = self.adj.select_graphs(stays)
-        self.h = self.h.index_select(0, rows)
-        self._keep(active)
-        return tau[active]
-
-
 def reader(
     confidence: Head, temperature: Head, scale: Callable[[Tensor], Tensor] | None = None
 ) -> Look:
@@ -324,7 +296,7 @@ def reader(
         confidence, temperature: the heads.
         scale: applied to the states before.
     """
-    linear = _linear_heads(confidence, temperature)
+    linear = linear_heads(confidence, temperature)
 
     def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
         seen = h if scale is None else scale(h)
@@ -337,46 +309,6 @@ def reader(
             delta = own + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1) + bias
             inverse = softplus(inner) + nu0
         return h, delta[: adj.inner], inverse[: adj.inner]
-
-    return look
-
-
-def graph_reader(
-    confidence: Head,
-    temperature: Head,
-    pool: str,
-    scale: Callable[[Tensor], Tensor] | None = None,
-) -> Look:
-    r"""Return what gives pooled states with :math:`\delta` and :math:`1/\nu`, for graphs.
-
-    A head that reads neighbours looks at the nodes, and what it says is averaged over them. Of the
-    default heads, which are linear, that average is what they say of two sums over the nodes of a
-    graph: nothing has to be propagated.
-
-    Args:
-        confidence, temperature: the heads.
-        pool: name of what is decoded, one of :data:`~eegnn.nn.pooling.POOLS`.
-        scale: applied before heads to what they look at.
-    """
-    linear = _linear_heads(confidence, temperature) if scale is None else None
-
-    def say(head: Head, h: Tensor, units: Tensor, adj: Adjacency) -> Tensor:
-        if not getattr(head, "uses_graph", False):
-            return head(units if scale is None else scale(units), adj)
-        out = head(h if scale is None else scale(h), adj)
-        pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
-        return pooled.view(-1, *out.shape[1:])
-
-    def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
-        units = POOLS[pool](h, adj)
-        if linear is None:
-            c = say(confidence, h, units, adj)
-            return units, c[:, 0] - c[:, 1], say(temperature, h, units, adj)
-        (own, others, inner), bias, nu0 = linear
-        mean = units if pool == "mean" else POOLS["mean"](h, adj)
-        around = weighted_sum(h, adj, adj.mean_shares(h.dtype))
-        bias = bias * adj.ptr.diff().clamp(max=1)  # nobody speaks for a graph without nodes
-        return units, mean @ own + around @ others + bias, softplus(units @ inner) + nu0
 
     return look
 
@@ -398,7 +330,7 @@ def hops(head: Any) -> int | None:
     return 0 if isinstance(head, MLP) else None
 
 
-def _linear_heads(confidence: Any, temperature: Any) -> tuple[Tensor, Tensor, float] | None:
+def linear_heads(confidence: Any, temperature: Any) -> tuple[Tensor, Tensor, float] | None:
     """Weights ``[3, m']`` for δ of the node, δ of its neighbours and 1/ν; bias of δ; ν₀."""
     if not (isinstance(confidence, Confidence) and isinstance(temperature, Temperature)):
         return None

@@ -22,8 +22,8 @@ def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Ten
     """
     plain = h.dtype == torch.float32 and h.device.type == "cpu" and h.dim() == 2
     if plain and h.size(0) and not (torch.is_grad_enabled() and h.requires_grad):
-        # Bags of rows: 0.1 to 0.2 of the time of PyG's scatter on batches of ENZYMES and
-        # Peptides-func. Its gradient would be slower, not faster.
+        # Bags of rows: a fifth of the time of PyG's scatter on batches of the size of ENZYMES and
+        # Peptides-func. Gradients are left to PyG.
         rows = torch.arange(h.size(0), dtype=adj.ptr.dtype)
         return embedding_bag(
             rows, h, adj.ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
@@ -62,3 +62,20 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
     if adj.batch is None:
         return value.expand(adj.num_nodes, *value.shape[1:])
     return value.index_select(0, adj.batch)
+
+
+def said_of_graphs(
+    head: Callable[[Tensor, Adjacency], Tensor], nodes: Tensor, units: Tensor, adj: Adjacency
+) -> Tensor:
+    """What a head says of graphs: one that reads neighbours looks at nodes, and is averaged.
+
+    Args:
+        head: ``(h, adj) → [U, ...]``.
+        nodes, units: states of nodes ``[n, m']``, and pooled ``[graphs, m']``.
+        adj: the graphs.
+    """
+    if not getattr(head, "uses_graph", False):
+        return head(units, adj)
+    out = head(nodes, adj)
+    pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
+    return pooled.view(-1, *out.shape[1:])
