@@ -346,7 +346,7 @@ class EarlyExit(nn.Module):
                 survival.append(log_stay.exp())
             elif ledger.left.all():
                 break
-            answer.pass_by(decision.score)
+            answer.pass_by(log_stay)
             h = self._advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
             if self.watch is not None:
                 self.watch(h)

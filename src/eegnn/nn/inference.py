@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid, softplus
+from torch.nn.functional import logsigmoid, pad, softplus
 
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
-from eegnn.nn.mixture import leaky
 from eegnn.nn.sas import SASStep
 
 #: Computing a row of a step, with its share of heads and answers, takes the time of this many
@@ -106,12 +106,13 @@ class Walk:
         scaled = delta * inverse
         if self.active:
             score = (delta if self.rules.sampled else scaled)[:count]
-            score = leaky(score, self.rules.leak)
             self.answer.see(units[:count], self.log_stay)
             self.log_stay = self.log_stay + logsigmoid(score)
+            if self.rules.leak:  # σ(s') = (1 − ε) σ(s), see `leaky`
+                self.log_stay += math.log1p(-self.rules.leak)
             self._leave((self._wish(score, layer) & ~self.left).nonzero().view(-1), layer)
             if self.active:
-                self.answer.pass_by(score)
+                self.answer.pass_by(self.log_stay)
         return self.plan.step_sizes(scaled.sigmoid(), adj)
 
     def advance(
@@ -297,18 +298,18 @@ def reader(
         scale: applied to the states before.
     """
     linear = linear_heads(confidence, temperature)
+    if linear is not None:
+        weight, bias, nu0 = linear
+        weight = pad(weight, (0, 0, 0, 1))  # four rows take two thirds of the time of three
 
     def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
-        seen = h if scale is None else scale(h)
+        seen, inner = h if scale is None else scale(h), adj.inner
         if linear is None:
-            c = confidence(seen, adj)
-            delta, inverse = c[:, 0] - c[:, 1], temperature(seen, adj)
-        else:
-            weight, bias, nu0 = linear
-            own, others, inner = weight @ seen.T
-            delta = own + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1) + bias
-            inverse = softplus(inner) + nu0
-        return h, delta[: adj.inner], inverse[: adj.inner]
+            c = confidence(seen, adj)[:inner]
+            return h, c[:, 0] - c[:, 1], temperature(seen, adj)[:inner]
+        own, others, cold, _ = weight @ seen.T
+        around = adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
+        return h, own[:inner] + around[:inner] + bias, softplus(cold[:inner]) + nu0
 
     return look
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import log_softmax, logsigmoid
+from torch.nn.functional import log_softmax, logsigmoid, softmax
 
 from eegnn.nn.exits import Exits
 
@@ -90,13 +90,18 @@ def stopped_log_weights(log_stay: Tensor, layer: Tensor) -> Tensor:
 class Mixture(NamedTuple):
     """How outputs of several exits become one, for one kind of task.
 
-    ``encode`` makes of an output ``[*, C]`` what is averaged, ``decode`` makes of the average an
-    output again; ``logarithmic``: both are logarithms of what is averaged.
+    Training needs gradients of what is improbable, and so averages in logarithms where outputs
+    stand for probabilities: ``encode`` makes of an output ``[*, C]`` what is averaged, ``decode``
+    makes of the average an output again, and ``logarithmic`` says that both are logarithms.
+    Evaluation averages the probabilities themselves, a fraction of the time: ``share`` makes them
+    of outputs ``[C, U]``, and ``back`` makes of their average ``[U, *]`` an output.
     """
 
     encode: Callable[[Tensor], Tensor]
     decode: Callable[[Tensor], Tensor]
     logarithmic: bool
+    share: Callable[[Tensor], Tensor]
+    back: Callable[[Tensor], Tensor]
 
     def mean(self, log_weight: Tensor, output: Tensor) -> Tensor:
         """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture."""
@@ -105,21 +110,23 @@ class Mixture(NamedTuple):
             return self.decode(torch.logsumexp(weight + term, dim=0))
         return self.decode((weight.exp() * term).sum(dim=0))
 
-    def add(self, total: Tensor | None, log_weight: Tensor, term: Tensor) -> Tensor:
-        """Add an encoded ``term`` ``[U, *]`` with its weight ``[U]`` to a sum."""
-        weight = log_weight.unsqueeze(-1)
-        if self.logarithmic:
-            return weight + term if total is None else torch.logaddexp(total, weight + term)
-        return weight.exp() * term if total is None else total + weight.exp() * term
-
 
 def _label_terms(output: Tensor) -> Tensor:
     return torch.cat([logsigmoid(output), logsigmoid(-output)], dim=-1)
 
 
+def _label_shares(output: Tensor) -> Tensor:
+    return torch.cat([output.sigmoid(), (-output).sigmoid()])
+
+
 def _log_odds(terms: Tensor) -> Tensor:
     yes, no = terms.chunk(2, dim=-1)
     return yes - no
+
+
+def _log(shares: Tensor) -> Tensor:
+    """The logarithm, finite also where a probability is too small for a float."""
+    return shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
 
 
 def _same(values: Tensor) -> Tensor:
@@ -129,7 +136,11 @@ def _same(values: Tensor) -> Tensor:
 #: Classification gives log-probabilities, which are logits again, for any cross-entropy; labels
 #: give log-odds, for binary cross-entropy; regression gives the mean.
 MIXTURES: dict[str, Mixture] = {
-    "classification": Mixture(partial(log_softmax, dim=-1), _same, True),
-    "multilabel": Mixture(_label_terms, _log_odds, True),
-    "regression": Mixture(_same, _same, False),
+    "classification": Mixture(
+        partial(log_softmax, dim=-1), _same, True, partial(softmax, dim=0), _log
+    ),
+    "multilabel": Mixture(
+        _label_terms, _log_odds, True, _label_shares, lambda shares: _log_odds(_log(shares))
+    ),
+    "regression": Mixture(_same, _same, False, _same, _same),
 }
