@@ -34,10 +34,14 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
             col, x, rowptr, mode="sum", per_sample_weights=value, include_last_offset=True
         )
     matrix = torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False)
+    if x.size(1) == 1:  # half the time of a matrix with one column
+        x = x.squeeze(-1)
     if not torch.is_autocast_enabled(x.device.type):
-        return matrix @ x
-    with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
-        return matrix @ x
+        out = matrix @ x
+    else:
+        with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
+            out = matrix @ x
+    return out.view(shape[0], -1)
 
 
 def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -39,14 +40,14 @@ HEADS = {"continue_bias": 4.0, "head_scale": 1.0, "weight_scale": 0.1}
 
 @dataclass(frozen=True)
 class Row:
-    """One graph, in a fresh process.
+    """One graph, in fresh processes.
 
     Attributes:
         nodes, edges, blocks: its size (edges in both directions), and what it is cut into.
         raw: bytes of features and ``edge_index``.
-        peak: the largest resident size of the process, above what it had with the raw data.
-        partition: CPU seconds to make the graph and cut it.
-        seconds, cpu: of inference, by the clock and of the processor.
+        peak: the largest resident size of a process, above what it had with the raw data.
+        partition: CPU seconds to make the graph and cut it, the median.
+        seconds, cpu: of inference, by the clock and of the processor, likewise.
         exits: mean exit layer.
         difference: of outputs, to those of the whole graph, at most; ``None`` if not computed.
         other_exits: nodes whose exit layer is another one.
@@ -73,17 +74,32 @@ class Row:
 
 
 def compare(
-    nodes: Sequence[int] = NODES, threads: int = 1, block: int = BLOCK, epoch: bool = False
+    nodes: Sequence[int] = NODES,
+    threads: int = 1,
+    passes: int = 3,
+    block: int = BLOCK,
+    epoch: bool = False,
 ) -> list[Row]:
     """Generate ``powerlaw`` graphs, and measure inference of an EEGNN by blocks on each.
 
     Args:
         nodes: sizes of graphs.
         threads: for PyTorch.
+        passes: processes for each size, which take turns.
         block: nodes of a block, about.
-        epoch: whether to train for an epoch too.
+        epoch: whether to train for an epoch too, once.
     """
-    return [_compare(count, threads, max(round(count / block), 1), epoch) for count in nodes]
+    with tempfile.TemporaryDirectory() as folder:
+        graphs = {_write(Path(folder), count): max(round(count / block), 1) for count in nodes}
+        rounds = [
+            [_fresh(_inference, path, threads, blocks) for path, blocks in graphs.items()]
+            for _ in range(passes)
+        ]
+        rows = []
+        for (path, blocks), found in zip(graphs.items(), zip(*rounds, strict=True), strict=True):
+            trained = _fresh(_epoch, path, threads, blocks) if epoch else {}
+            rows.append(Row(blocks=blocks, **_together(found), **trained))
+    return rows
 
 
 def table(rows: Sequence[Row], threads: int) -> Table:
@@ -120,17 +136,20 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     draw_panels(panels, path, "nodes", "")
 
 
-def _compare(nodes: int, threads: int, blocks: int, epoch: bool) -> Row:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "graph.npz"
-        data = powerlaw(nodes)
-        np.save(path.with_suffix(".x.npy"), data.x.numpy())
-        np.savez(path, edge_index=data.edge_index.numpy(), y=data.y.numpy())
-        del data
-        found = _fresh(_inference, path, threads, blocks)
-        if epoch:
-            found |= _fresh(_epoch, path, threads, blocks)
-    return Row(blocks=blocks, **found)
+def _write(folder: Path, nodes: int) -> Path:
+    path = folder / f"{nodes}.npz"
+    data = powerlaw(nodes)
+    np.save(path.with_suffix(".x.npy"), data.x.numpy())
+    np.savez(path, edge_index=data.edge_index.numpy(), y=data.y.numpy())
+    return path
+
+
+def _together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One of several measurements: median times, the largest peak."""
+    times = {
+        key: statistics.median(one[key] for one in found) for key in ("partition", "seconds", "cpu")
+    }
+    return {**found[0], **times, "peak": max(one["peak"] for one in found)}
 
 
 def _fresh(call: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:

@@ -196,21 +196,24 @@ def bench_blocks(
         bool, typer.Option("--epoch", metavar="", help="Also train for an epoch, by blocks.")
     ] = False,
     threads: Threads = 1,
+    passes: Passes = 3,
     out: Figure = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure memory and time of one huge graph by blocks, and compare with the whole graph.
 
-    Peak memory is that of a fresh process, above what it has with the raw data. The whole graph is
-    computed too where it has at most 100,000 nodes.
+    Each pass is a fresh process, whose peak memory counts above what it has with the raw data; the
+    sizes take turns. The whole graph is computed too where it has at most 100,000 nodes.
     """
     from eegnn.bench.blocks import NODES, compare, draw, table
 
     with _measuring():
-        rows = compare(nodes or NODES, threads, block, epoch)
+        rows = compare(nodes or NODES, threads, passes, block, epoch)
     _show(table(rows, threads), rows, draw, out, as_json)
     if as_json:
-        print_json(threads=threads, block=block, rows=[row.as_dict() for row in rows])
+        print_json(
+            threads=threads, passes=passes, block=block, rows=[row.as_dict() for row in rows]
+        )
 
 
 @bench.command("params")
