@@ -111,7 +111,7 @@ def test_a_model_of_fixed_depth_is_decoded_at_every_depth(shared: bool) -> None:
     for layer in range(1, 7):
         shallow = SASGNN(5, 8, 3, layer, shared=shared)
         shallow.load_state_dict({k: v for k, v in weights.items() if k in shallow.state_dict()})
-        assert torch.equal(found.out[layer], shallow(node_features(), EDGE_INDEX))
+        assert torch.equal(found.out[layer], shallow.predict(node_features(), EDGE_INDEX)[0])
     assert torch.equal(found.out[0], deep.decoder(deep.encoder(node_features())))
     assert (found.own_layer == 6).all()
     assert torch.equal(found.own_out, found.out[-1])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from eegnn.nn.encoders import Decoder
 from eegnn.nn.mixture import MIXTURES
 
 Readout = Callable[[Tensor], Tensor]
@@ -115,7 +116,11 @@ class MixtureAnswer(StateAnswer):
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Decode the states."""
         super().see(units, log_here)
-        said = _decoded_rows(self.readout, units).to(log_here.dtype)
+        readout = self.readout
+        said = (
+            readout.rows(units) if isinstance(readout, Decoder) else readout(units).T.contiguous()
+        )
+        said = said.to(log_here.dtype)
         if self.bias is not None:
             said = said + self.bias[self._layer].unsqueeze(-1)
         self._said = self._mixture.share(said)
@@ -148,10 +153,3 @@ class MixtureAnswer(StateAnswer):
     def finish(self, taken: Tensor, layer: Tensor) -> Tensor:
         """Back to logits, or to values."""
         return self._mixture.back(taken)
-
-
-def _decoded_rows(readout: Readout, units: Tensor) -> Tensor:
-    """What the readout says, ``[C, U]``."""
-    if isinstance(readout, nn.Linear) and readout.bias is not None:  # half the time
-        return torch.addmm(readout.bias.unsqueeze(-1), readout.weight, units.T)
-    return readout(units).T.contiguous()

@@ -79,5 +79,14 @@ class Decoder(nn.Module):
         # (92.3 and 92.6 against 90.8 and 90.2 on splits 0 and 1).
         return self.mlp(self.dropout(z))
 
+    def rows(self, z: Tensor) -> Tensor:
+        """Return the same as ``[out_channels, U]``: with few outputs, half the time."""
+        *hidden, last = self.mlp.lins
+        z = self.dropout(z)
+        for lin in hidden:
+            z = lin(z).relu()
+        out = last.weight @ z.T  # type: ignore[operator]
+        return out if last.bias is None else out + last.bias.unsqueeze(-1)  # type: ignore[operator]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mlp!r})"
