@@ -95,3 +95,12 @@ def test_a_negative_number_of_features_is_refused() -> None:
 def test_repr() -> None:
     assert repr(Encoder(3, 4)) == "Encoder(3, 4)"
     assert repr(Decoder(4, 2)) == "Decoder(MLP(4, 2))"
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_decoder_says_the_same_in_rows(num_layers: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    decoder = Decoder(5, 3, num_layers, bias=bias).double()
+    z = torch.randn(7, 5, dtype=torch.float64)
+    torch.testing.assert_close(decoder(z, rows=True), decoder(z).T, rtol=0, atol=1e-12)

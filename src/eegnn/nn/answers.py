@@ -116,10 +116,10 @@ class MixtureAnswer(StateAnswer):
     def see(self, units: Tensor, log_here: Tensor) -> None:
         """Decode the states."""
         super().see(units, log_here)
-        readout = self.readout
-        said = (
-            readout.rows(units) if isinstance(readout, Decoder) else readout(units).T.contiguous()
-        )
+        if isinstance(self.readout, Decoder):
+            said = self.readout(units, rows=True)
+        else:
+            said = self.readout(units).T.contiguous()
         said = said.to(log_here.dtype)
         if self.bias is not None:
             said = said + self.bias[self._layer].unsqueeze(-1)
