@@ -16,15 +16,14 @@ def table(shift: dict[tuple[str, int], float]) -> list[Measured]:
     return found
 
 
-def test_all_models_share_width_rate_and_regularisation() -> None:
+def test_all_models_share_width_and_epochs_and_each_its_settings_at_all_depths() -> None:
     configs = [config for cell in cells(Plan()) for config in cell.configs]
     assert len(configs) == len(DATASETS) * len(MODELS) * len(DEPTHS) * 10
-    shared = {
-        config.model_dump_json(exclude={"dataset", "model", "split", "num_layers", "options"})
-        for config in configs
-    }
-    assert len(shared) == 1
-    assert {config.options["dropout"] for config in configs} == {0.5}
+    varying = {"dataset", "split", "num_layers"}
+    own = {(config.model, config.model_dump_json(exclude=varying)) for config in configs}
+    assert len(own) == len(MODELS)
+    varying |= {"model", "lr", "options"}
+    assert len({config.model_dump_json(exclude=varying) for config in configs}) == 1
 
 
 @pytest.mark.parametrize(
