@@ -27,6 +27,8 @@ from eegnn.train.run import RunFolder
 
 #: Shares of the budget for which a rule is suggested.
 COSTS = (0.25, 0.35, 0.5, 0.75)
+#: Share of the score of the own rule that :meth:`Calibration.keeping` keeps.
+KEPT = 0.99
 PARTS = ("val", "test")
 #: From a part, a threshold and a limit to what they cost and score.
 Measure = Callable[[str, float | None, int | None], Point]
@@ -110,6 +112,11 @@ class Calibration:
         """:func:`for_score`, among ``best``."""
         return self._choose(lambda curve: for_score(curve, tolerance))
 
+    def keeping(self, share: float = KEPT) -> Choice:
+        """The cheapest rule that keeps this share of the own rule's score; an error may be larger
+        by the rest."""
+        return self.for_score((1 - share) * abs(self.val.own.score))
+
     def by_threshold(self, target: float) -> Choice:
         """:func:`for_cost`, among thresholds without a limit."""
         test_of = dict(zip(self.val.points, self.test.points, strict=True))
@@ -124,6 +131,7 @@ class Calibration:
             "own": asdict(Choice(self.val.own, self.test.own)),
             "full": asdict(Choice(self.val.full, self.test.full)),
             "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
+            "keeps": {"share": KEPT, **asdict(self.keeping())},
             "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in costs],
             "third_less_by_threshold": asdict(third_less),
         }

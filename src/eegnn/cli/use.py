@@ -131,9 +131,11 @@ def calibrate(
     """Find the exit rule for a budget, and the cheapest that is as good as the model's own.
 
     The rules are chosen on validation units, among thresholds and depth limits, and written to
-    calibration.json in the folder of the run, where --target-cost of eval and predict finds them.
+    calibration.json in the folder of the run, where --target-cost of eval and predict finds them;
+    calibration.png shows what they cost and score on test units.
     """
     from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
+    from eegnn.report.calibration import draw_calibration
     from eegnn.report.terminal import calibration_table
     from eegnn.train.results import append_result
     from eegnn.train.run import RunFolder
@@ -141,9 +143,11 @@ def calibrate(
     costs = COSTS if cost is None else (cost,)
     found = calibrate_run(run, data_dir)
     path = write_calibration(run, found)
+    picture = path.with_suffix(".png")
+    draw_calibration(found, picture)
     console = Console(stderr=as_json)
     console.print(calibration_table(found, costs, tolerance))
-    console.print(f"→ {path}")
+    console.print(f"→ {path}\n→ {picture}")
     if results is not None:
         rules = found.suggestions(costs, tolerance)
         append_result(results, RunFolder(run), command_line(), rules=rules)

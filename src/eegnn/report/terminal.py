@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from eegnn.analysis.calibrate import Calibration, Choice
+from eegnn.analysis.calibrate import KEPT, Calibration, Choice
 from eegnn.experiments.demo import DemoResult
 from eegnn.nn.exits import Exits
 
@@ -83,6 +83,7 @@ def calibration_table(found: Calibration, costs: Sequence[float], tolerance: flo
     add("full depth", Choice(found.val.full, found.test.full))
     worse = f", {tolerance:g} worse at most" if tolerance else ""
     add(f"cheapest as good as own{worse}", found.for_score(tolerance))
+    add(f"cheapest to keep {KEPT:.0%}", found.keeping())
     for cost in costs:
         add(f"best for {cost:.0%}", found.for_cost(cost))
     return table

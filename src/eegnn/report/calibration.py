@@ -1,0 +1,47 @@
+"""Score against cost of the exit rules of a run, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eegnn.analysis.calibrate import KEPT, Calibration, Choice
+from eegnn.report.curves import BLUE, GREEN, GREY, ORANGE
+
+
+def draw_calibration(found: Calibration, path: Path) -> None:
+    """Write a picture of what thresholds, and thresholds with limits, cost and score on test units.
+
+    The rules were chosen on validation units, so the curve of the best pairs need not rise.
+
+    Args:
+        found: of a run.
+        path: where to write; the ending chooses the format.
+    """
+    # Without pyplot, which would open windows and change what a notebook draws.
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
+
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    panel = figure.subplots()
+    thresholds = sorted((point.cost, point.score) for point in found.test.points)
+    best = sorted((choice.test.cost, choice.test.score) for choice in found.best)
+    panel.plot(*zip(*thresholds, strict=True), color=BLUE, label="exit_threshold alone")
+    if best:
+        panel.plot(*zip(*best, strict=True), color=GREEN, label="with max_layers")
+    kept = found.keeping()
+    marks = {
+        "full depth": (Choice(found.val.full, found.test.full), "s", GREY),
+        "own rule": (Choice(found.val.own, found.test.own), "o", ORANGE),
+        f"keeps {KEPT:.0%} of its score": (kept, "D", GREEN),
+    }
+    for name, (choice, marker, color) in marks.items():
+        label = f"{name}: {choice.test.cost:.0%}, {choice.test.score:.4g}"
+        panel.plot(choice.test.cost, choice.test.score, marker, color=color, label=label)
+    panel.axvline(kept.test.cost, color=GREEN, linestyle=":", linewidth=1.2)
+    panel.xaxis.set_major_formatter(PercentFormatter(1.0))
+    panel.set(
+        xlabel="mean exit layer, of the budget", ylabel=f"test {found.metric}", xlim=(0, 1.03)
+    )
+    panel.grid(color="0.92")
+    panel.legend()
+    figure.savefig(path, dpi=120)
