@@ -22,9 +22,9 @@ Norm = Literal["sym", "mean", "sum"]
 class Adjacency:
     r"""An undirected graph without self-loops, ready to propagate features.
 
-    Holds one symmetric CSR structure with ``int32`` indices and the degrees :math:`d`. Every
-    normalisation is :math:`\mathrm{diag}(l)\,\mathbf{A}\,\mathrm{diag}(r)` with the same symmetric
-    :math:`\mathbf{A}`, so the backward pass reads the same structure: no transpose, no second
+    Holds one symmetric CSR structure with ``int32`` indices and the degrees :math:`d`. What is
+    propagated with is a symmetric matrix with this structure, perhaps followed by a division by
+    the degrees, so the backward pass reads the same structure and values: no transpose, no second
     copy, no scatter.
 
     Build it with :meth:`from_edge_index`; it never changes and may be used for any number of
@@ -58,7 +58,8 @@ class Adjacency:
         self.nodes = nodes
         self.inner = rowptr.numel() - 1
         self._source = source
-        self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
+        self._values: dict[tuple[Norm, torch.dtype], Tensor] = {}
+        self._divisors: dict[torch.dtype, Tensor] = {}
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
@@ -171,9 +172,7 @@ class Adjacency:
             dtype: of the weights.
         """
         if dtype not in self._shares:
-            value, transposed = self._norm_values("mean", dtype)
-            ones = torch.ones(self.num_nodes, 1, dtype=dtype, device=self.col.device)
-            column = spmm(self.rowptr, self.col, transposed, value, ones).squeeze(-1)
+            column = self.propagate(self._divisor(dtype).reciprocal(), "sum").squeeze(-1)
             sizes = torch.repeat_interleave(self.ptr.diff(), self.ptr.diff())
             self._shares[dtype] = column / sizes
         return self._shares[dtype]
@@ -191,8 +190,10 @@ class Adjacency:
         if x.dim() == 3:  # side by side: one product
             side = self.propagate(x.transpose(0, 1).flatten(1), norm)
             return side.unflatten(1, (x.size(0), x.size(2))).transpose(0, 1)
-        value, transposed = self._norm_values(norm, x.dtype)
-        return spmm(self.rowptr, self.col, value, transposed, x)
+        if norm == "mean":
+            return self.propagate(x, "sum") / self._divisor(x.dtype)
+        value = self._norm_values(norm, x.dtype)
+        return spmm(self.rowptr, self.col, value, value, x)
 
     def incidence_sum(self, edge_attr: Tensor) -> Tensor:
         r"""Return :math:`\mathbf{B}\mathbf{E}`, the sum of edge features over incident edges.
@@ -319,10 +320,11 @@ class Adjacency:
 
     def _hand_on(self, part: Adjacency, position: Tensor) -> None:
         """Give a selection with these entries the values that are known of them."""
-        for key, (value, transposed) in self._values.items():
-            own = value.index_select(0, position)
-            same = transposed is value
-            part._values[key] = own, own if same else transposed.index_select(0, position)
+        for key, value in self._values.items():
+            ones = key[0] == "sum"
+            part._values[key] = (
+                value[: position.numel()] if ones else value.index_select(0, position)
+            )
 
     def to(self, device: torch.device | str) -> Adjacency:
         """Return a copy on another device."""
@@ -345,22 +347,25 @@ class Adjacency:
         """Columns of the original ``edge_index``; ``edge_attr`` has a row for each."""
         return None if self._source is None else self._source.size(1)
 
-    def _norm_values(self, norm: Norm, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Values of the CSR entries, and those of the transposed matrix in the same order."""
+    def _norm_values(self, norm: Norm, dtype: torch.dtype) -> Tensor:
+        """Values of the CSR entries, ``[num_edges]``, of a symmetric matrix."""
         if (norm, dtype) not in self._values:
             _check.choice("norm", norm, get_args(Norm))
-            # A node with an entry has degree ≥ 1: no division by zero.
-            degree = self.degree.to(torch.float64).clamp(min=1)
-            target = torch.repeat_interleave(degree, self.rowptr.diff())
-            source = degree.index_select(0, self.col)
             if norm == "sym":
-                value = transposed = (target * source).rsqrt().to(dtype)
-            elif norm == "mean":
-                value, transposed = target.reciprocal().to(dtype), source.reciprocal().to(dtype)
+                # A node with an entry has degree ≥ 1: no division by zero.
+                degree = self.degree.to(torch.float64).clamp(min=1)
+                target = torch.repeat_interleave(degree, self.rowptr.diff())
+                value = (target * degree.index_select(0, self.col)).rsqrt().to(dtype)
             else:
-                value = transposed = torch.ones_like(target, dtype=dtype)
-            self._values[norm, dtype] = value, transposed
+                value = torch.ones(self.num_edges, dtype=dtype, device=self.col.device)
+            self._values[norm, dtype] = value
         return self._values[norm, dtype]
+
+    def _divisor(self, dtype: torch.dtype) -> Tensor:
+        """Degrees ``[n, 1]``, 1 where there is no neighbour."""
+        if dtype not in self._divisors:
+            self._divisors[dtype] = self.degree.clamp(min=1).to(dtype).unsqueeze(-1)
+        return self._divisors[dtype]
 
     def _edge_column_weight(self) -> Tensor:
         """1 / (columns that name the same undirected edge), 0 for self-loops."""

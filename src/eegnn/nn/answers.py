@@ -36,7 +36,7 @@ class StateAnswer:
 
     def take(self, rows: Tensor | None = None) -> Tensor:
         """What these units (``int64 [r]``; ``None``: all) take with them if they leave now."""
-        return self._units if rows is None else self._units[rows]
+        return self._units if rows is None else self._units.index_select(0, rows)
 
     def offer(self, units: Tensor, log_here: Tensor) -> Tensor:
         """:meth:`see` and :meth:`take`: what every unit would take with it, ``[U, *]``."""

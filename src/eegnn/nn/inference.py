@@ -256,7 +256,7 @@ class NodeWalk(WholeWalk):
         if rows is None or not self._worth(rows, steps):
             return tau
         self.adj, order = self.adj.around(rows)
-        self.h, tau = self.h[order], tau[rows]
+        self.h, tau = self.h.index_select(0, order), tau[rows]  # h[order]: seven times as long
         self._keep(active)
         return tau
 
