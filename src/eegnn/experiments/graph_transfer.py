@@ -44,6 +44,8 @@ def cells(plan: Plan) -> list[Cell]:
 
 def _config(topology: str, row: str, distance: int, seed: int, plan: Plan) -> Config:
     model, options = MODELS[row]
+    if (row, distance) == ("GRAFF", 50):  # with 0.5 its states grow without bound
+        options = {"step_size": 0.1}
     settings = {
         "split": seed,
         "seed": seed,
@@ -87,7 +89,8 @@ EXPERIMENT = Experiment(
     "distance, Adam with lr 0.001, the mean squared error over all nodes. A tenth of the graphs "
     "(100 to train, 10 to validate, 10 to test) in batches of 10, at most 100 epochs, 40 without a "
     "better validation score; steps of 0.5 for all but GCN; three seeds of graphs and weights, at "
-    "distance 50 one. At distance 50 the weights of SAS-GNN start small, as in its recipe.",
+    "distance 50 one. At distance 50 the weights of SAS-GNN start small, as in its recipe, and "
+    "GRAFF takes steps of 0.1: with 0.5 its error grew to 10²⁹.",
     quick="two distances, 20 epochs, one seed",
     minutes=(40, 2),
     cells=cells,
