@@ -31,6 +31,7 @@ def test_all_models_share_width_and_epochs_and_each_its_settings_at_all_depths()
     [
         ("SAS-GNN", {4: 1.0}, True),  # s.d. √2
         ("SAS-GNN", {4: 1.0, 8: -1.0}, False),
+        ("SAS-GNN", {8: 1.0, 4: -1.0}, True),
         ("A-DGN", {64: -2.0}, False),
         ("GRAFF", {64: -2.0}, True),
         ("GRAFF", {8: -2.0}, False),
