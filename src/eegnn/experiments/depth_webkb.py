@@ -119,11 +119,11 @@ EXPERIMENT = Experiment(
     "epochs, 40 without a better validation score; dropout after the encoder and before the "
     "decoder. Lr 0.005 and dropout 0.5; for GCN 0.01 and 0.2. Steps of 0.02 for SAS-GNN and A-DGN, "
     "of 0.1 for GRAFF; the weights of SAS-GNN start at a tenth of their usual size. All that "
-    "differs was chosen by validation score on four splits, for GCN and SAS-GNN after test scores "
-    "of a first round had been seen: SAS-GNN had steps of 0.1, which validate the same there and "
-    "0.8 better over all runs, but lost 5.4 on Cornell with 64 layers. That accuracy is kept is judged "
-    "from the best depth on. GCN has a weight matrix for each layer, without residual connections "
-    "and, as in the paper's figure for Texas, with them.",
+    "differs was chosen by validation score on four splits, for GCN and SAS-GNN after test "
+    "scores of a first round had been seen: SAS-GNN had steps of 0.1, which validate the same "
+    "there and 0.8 better over all runs, but lost 5.4 on Cornell with 64 layers. That "
+    "accuracy is kept is judged from the best depth on. GCN has a weight matrix for each "
+    "layer, without residual connections and, as in the paper's figure for Texas, with them.",
     quick="two splits, at most 60 epochs, three depths",
     minutes=(60, 4),
     cells=cells,
