@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exits import Exits
-from eegnn.nn.graph_inference import GraphWalk
 
 WIDTH, FEATURES, LAYERS = 32, 16, 20
 #: Graphs in a batch, and nodes and undirected edges of a generated one, on average.
@@ -57,15 +56,6 @@ class Row:
         return {**asdict(self), "ratio": self.ratio}
 
 
-class _StatedWalk(GraphWalk):
-    """Graphs leave at stated layers; all else is done as usual."""
-
-    stated: Tensor
-
-    def _wish(self, score: Tensor, layer: int) -> Tensor:
-        return self.stated[self.units] <= layer
-
-
 class StatedGraphs:
     """An EEGNN for graphs, which leave when they are told to.
 
@@ -84,10 +74,9 @@ class StatedGraphs:
         model, loop = self.model, self.model.loop
         with torch.no_grad():
             plan = loop.plan(self.adj)
+            plan = replace(plan, rules=replace(plan.rules, stated=self.stated))
             answer = MixtureAnswer(model.decoder, model.task)
-            walk = _StatedWalk(model.encoder(self.x), self.adj, plan, answer, loop.pool)
-            walk.stated = self.stated
-            return walk.run(LAYERS)
+            return loop.follow(plan, model.encoder(self.x), self.adj, answer)
 
 
 def compare(threads: int = 1, passes: int = 20, data_dir: Path | None = None) -> list[Row]:

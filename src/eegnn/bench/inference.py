@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.early_exit import AfterExit
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_model import freeze_after_exit
-from eegnn.nn.inference import NodeWalk, Plan, Rules, reader
+from eegnn.nn.fused import FusedWalk
 from eegnn.nn.sas import SASStep
 
 LAYERS = (10, 20, 50, 100)
@@ -58,15 +57,6 @@ class Row:
     mean_exit: float | None = None
 
 
-class _StatedWalk(NodeWalk):
-    """Nodes leave at stated layers; all else is done as usual."""
-
-    stated: Tensor
-
-    def _wish(self, score: Tensor, layer: int) -> Tensor:
-        return self.stated[self.units] <= layer
-
-
 class StatedEEGNN:
     """An EEGNN whose nodes leave when they are told to.
 
@@ -86,19 +76,12 @@ class StatedEEGNN:
     def __call__(self) -> tuple[Tensor, Any]:
         """Predict."""
         model, loop = self.model, self.model.loop
-        rules = Rules(model.num_layers, -math.inf, False, self.after_exit == "freeze", True)
         with torch.no_grad():
-            plan = Plan(
-                [loop.step.bind(self.adj)],
-                reader(loop.confidence, loop.temperature),
-                lambda tau, adj: tau,
-                rules,
-                reach=1,
-            )
+            plan = loop.plan(self.adj)
+            rules = replace(plan.rules, stated=self.stated, freeze=self.after_exit == "freeze")
             answer = MixtureAnswer(model.decoder, model.task)
-            walk = _StatedWalk(model.encoder(self.x), self.adj, plan, answer)
-            walk.stated = self.stated
-            return walk.run(model.num_layers)
+            h = model.encoder(self.x)
+            return loop.follow(replace(plan, rules=rules), h, self.adj, answer)
 
 
 def compare(
@@ -243,14 +226,20 @@ def _measure(
 def counted_updates() -> Iterator[list[int]]:
     """Note how many rows each step computes."""
     computed: list[int] = []
-    advance = SASStep.advance_
+    advance, fused = SASStep.advance_, FusedWalk.advance
 
     def noted(self: SASStep, h: Tensor, adj: Adjacency, *given: Any) -> None:
         computed.append(adj.inner)
         advance(self, h, adj, *given)
 
+    def noted_too(self: FusedWalk, *given: Any) -> None:
+        computed.append(self.h.size(0))
+        fused(self, *given)
+
     SASStep.advance_ = noted  # type: ignore[method-assign,assignment]
+    FusedWalk.advance = noted_too  # type: ignore[method-assign,assignment]
     try:
         yield computed
     finally:
         SASStep.advance_ = advance  # type: ignore[method-assign]
+        FusedWalk.advance = fused  # type: ignore[method-assign]

@@ -120,11 +120,14 @@ class MixtureAnswer(StateAnswer):
             said = self.readout(units, rows=True)
         else:
             said = self.readout(units).T.contiguous()
-        said = said.to(log_here.dtype)
-        if self.bias is not None:
-            said = said + self.bias[self._layer].unsqueeze(-1)
-        self._said = self._mixture.share(said)
+        self._said = self.shares(said.to(log_here.dtype), self._layer)
         self._here = log_here.exp()
+
+    def shares(self, said: Tensor, layer: int) -> Tensor:
+        """From what was decoded at this layer, ``[C, U]``, to what is mixed, ``[*, U]``."""
+        if self.bias is not None:
+            said = said + self.bias[layer].unsqueeze(-1)
+        return self._mixture.share(said)
 
     def take(self, rows: Tensor | None = None) -> Tensor:
         """The mixture with all that is left of the probability on this exit."""

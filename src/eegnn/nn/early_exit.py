@@ -16,6 +16,7 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer
 from eegnn.nn.exits import Exits
+from eegnn.nn.fused import fused_walk
 from eegnn.nn.graph_inference import GraphWalk, graph_reader
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
@@ -198,7 +199,7 @@ class EarlyExit(nn.Module):
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
             plan = self._plan(steps, limit, log_stay_limit)
-            return self._skipping(h, adj, plan, answer)
+            return self.follow(plan, h, adj, answer)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def plan(
@@ -209,13 +210,33 @@ class EarlyExit(nn.Module):
         max_layers: int | None = None,
         exit_threshold: float | None = None,
     ) -> Plan:
-        """What evaluation of nodes follows, for who holds the states elsewhere.
+        """What evaluation follows: for :meth:`follow`, or for who holds the states elsewhere.
 
         Args:
             adj, edge_attr, max_layers, exit_threshold: as in :meth:`forward`.
         """
         steps = [bound(step, adj, edge_attr) for step in self._steps()]
         return self._plan(steps, self._limit(max_layers), self._log_stay_limit(exit_threshold))
+
+    def follow(
+        self, plan: Plan, h: Tensor, adj: Adjacency, answer: StateAnswer
+    ) -> tuple[Tensor, Exits]:
+        """Evaluate by a plan, leaving out what nobody needs; without gradients.
+
+        Args:
+            plan: from :meth:`plan`.
+            h, adj: as in :meth:`forward`.
+            answer: what units say when they leave.
+
+        Returns:
+            As :meth:`forward`.
+        """
+        fused = fused_walk(self, h, adj, plan, answer)
+        if fused is not None:
+            return fused.run(self.num_layers)
+        if self.level == "graph":
+            return GraphWalk(h, adj, plan, answer, self.pool).run(self.num_layers)
+        return NodeWalk(h, adj, plan, answer).run(self.num_layers)
 
     def trace(
         self,
@@ -239,7 +260,7 @@ class EarlyExit(nn.Module):
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
             record = Record(readout, bias)
             plan = self._plan(steps, self.num_layers, -math.inf)
-            self._skipping(h, adj, plan, record)
+            self.follow(plan, h, adj, record)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self._num_units(h, adj), self.num_layers, h)
         outputs, log_stay = [], []
@@ -361,14 +382,6 @@ class EarlyExit(nn.Module):
             and not (self.training or noisy or torch.is_grad_enabled())
             and not torch.is_autocast_enabled(h.device.type)
         )
-
-    def _skipping(
-        self, h: Tensor, adj: Adjacency, plan: Plan, answer: StateAnswer
-    ) -> tuple[Tensor, Exits]:
-        """Return what :meth:`_walk` returns, for less."""
-        if self.level == "graph":
-            return GraphWalk(h, adj, plan, answer, self.pool).run(self.num_layers)
-        return NodeWalk(h, adj, plan, answer).run(self.num_layers)
 
     def _plan(self, steps: Sequence[Step], limit: int, log_stay_limit: float | None) -> Plan:
         """What evaluation follows."""

@@ -68,6 +68,12 @@ class Decoder(nn.Module):
         self.mlp = MLP(in_channels, in_channels, out_channels, num_layers, bias)
         self.dropout = Dropout(dropout)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a single product, and nobody watches it."""
+        watched = self._forward_hooks or self._forward_pre_hooks
+        return len(self.mlp.lins) == 1 and self.mlp.lins[0].bias is None and not watched
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.mlp.reset_parameters()

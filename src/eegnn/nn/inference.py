@@ -43,6 +43,7 @@ class Rules:
         freeze: who left does not move any more.
         local: a step and the heads see no further than the neighbours of a node.
         leak: probability of leaving at a layer whatever the heads say.
+        stated: ``int64 [U]``, the layers at which units leave instead.
     """
 
     limit: int
@@ -51,6 +52,7 @@ class Rules:
     freeze: bool
     local: bool
     leak: float = 0.0
+    stated: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Walk:
 
     def _wish(self, score: Tensor, layer: int) -> Tensor:
         """Who wants to leave, ``bool``; ``log_stay`` counts this decision already."""
+        if self.rules.stated is not None:
+            return self.rules.stated[self.units] <= layer
         if self.rules.log_stay_limit is None:
             return score < 0
         return self.log_stay <= self.rules.log_stay_limit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Literal
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
+from eegnn.nn.compiled import kernels_for
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric
 
@@ -182,9 +184,11 @@ class SASStep:
         if h.dtype != torch.float32 or not self.is_plain(h):
             self._add_(own, self(h, adj)[: adj.inner].to(h.dtype), tau)
             return
-        if self._scaled is None:
-            self._scaled = DOUBLE_BITS * self.omega, DOUBLE_BITS * self.weight
-        omega, weight = self._scaled
+        omega, weight = self.scaled
+        kernels = kernels_for(h)
+        if kernels is not None:
+            self._advance_by(kernels, h, adj, tau, buffer)
+            return
         # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), where σ(2z) = 1 / (1 + 2^y) with y = −2z / ln 2, and
         # the maximum is a soft threshold. In PyTorch 2^y takes half the time of exp or σ. The
         # error is that of `relu_tanh`.
@@ -197,6 +201,34 @@ class SASStep:
             y.add_(self.edge_term[rows], alpha=-DOUBLE_BITS)
         torch.ops.aten.softshrink.out(y.exp2_().add_(1).reciprocal_(), 0.5, out=y)
         self._add_(own, y, 2 * tau)
+
+    def _advance_by(
+        self,
+        kernels: ModuleType,
+        h: Tensor,
+        adj: Adjacency,
+        tau: Tensor | float,
+        buffer: Tensor | None,
+    ) -> None:
+        """:meth:`advance_` with one pass over memory after the products."""
+        own, (omega, weight) = h[: adj.inner], self.scaled
+        inner = torch.empty_like(own) if buffer is None else buffer[: adj.inner]
+        torch.mm(own, omega, out=inner)
+        around = adj.propagate(h, "sym")[: adj.inner] @ weight
+        if self.edge_term is not None:
+            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
+            around.add_(self.edge_term[rows], alpha=DOUBLE_BITS)
+        if not isinstance(tau, Tensor):
+            tau = own.new_full((own.size(0),), tau)
+        given = (own, inner, around, tau.contiguous())
+        kernels.advance(own.numel(), *(t.numpy() for t in given))
+
+    @property
+    def scaled(self) -> tuple[Tensor, Tensor]:
+        """The weights times 2 / ln 2, with which the activation is a power of two."""
+        if self._scaled is None:
+            self._scaled = DOUBLE_BITS * self.omega, DOUBLE_BITS * self.weight
+        return self._scaled
 
     def is_plain(self, h: Tensor) -> bool:
         """Whether it is the paper's step on these states: no other activation, norm, dropout."""
