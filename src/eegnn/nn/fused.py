@@ -26,8 +26,9 @@ from eegnn.nn.heads import MLP, Confidence, MeanGNN, Temperature
 from eegnn.nn.pooling import weighted_sum
 from eegnn.nn.sas import DOUBLE_BITS, SASStep
 
-#: Leaving out rows costs about a tenth of computing the others once.
-WORTH = 1 / 8
+#: Leaving out rows takes the time in which a step computes this share of the others, and this many
+#: more.
+KEEPING, STARTING = 1 / 8, 512
 
 
 def fused_walk(
@@ -63,11 +64,10 @@ def fused_walk(
     return walk
 
 
-Heads = tuple[Tensor, Tensor, float]
 Array = np.ndarray[Any, Any]
 
 
-def _heads(confidence: Any, temperature: Any) -> Heads | None:
+def _heads(confidence: Any, temperature: Any) -> inference.Linear | None:
     """:func:`~eegnn.nn.inference.linear_heads`, also of a confidence that sees a unit alone."""
     found = inference.linear_heads(confidence, temperature)
     if found is not None:
@@ -98,7 +98,7 @@ class FusedWalk(ABC):
         adj: the graph.
         plan: what the units follow.
         answer: what they say when they leave.
-        heads: weights ``[3, m']`` for δ of the unit, δ of its neighbours and 1/ν; bias of δ; ν₀.
+        heads: their weights.
         step_size: of each step, instead of τ.
     """
 
@@ -110,7 +110,7 @@ class FusedWalk(ABC):
         adj: Adjacency,
         plan: inference.Plan,
         answer: StateAnswer,
-        heads: Heads,
+        heads: inference.Linear,
         step_size: float | None,
     ) -> None:
         self.kernels, self.plan, self.rules, self.answer = kernels, plan, plan.rules, answer
@@ -126,9 +126,9 @@ class FusedWalk(ABC):
         if self.direct:
             self.weight = torch.cat([weight, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
         # Of rows. What PyTorch multiplies is a tensor, all else is an array.
-        degree = adj.degree.clamp(min=1).to(h.dtype)
-        self.scale = degree.rsqrt().numpy()
-        self.h = self.scaled = h * degree.rsqrt().unsqueeze(-1)
+        scale = adj.degree.clamp(min=1).to(h.dtype).rsqrt_()
+        self.scale = scale.numpy()
+        self.h = self.scaled = h * scale.unsqueeze(-1)
         self.rowptr, self.col = adj.rowptr, adj.col
         self.buffers = h.new_empty(2, *h.shape)
         self.edge = self._edge_term()
@@ -292,6 +292,10 @@ class FusedWalk(ABC):
         said = direct if self.direct else self.decoder(units, rows=True)
         return self.answer.shares(said, layer).contiguous().numpy()
 
+    def _pays(self, rows: int) -> bool:
+        """Whether to keep so many rows and leave out the others: one step then makes up for it."""
+        return self.h.size(0) - rows > KEEPING * rows + STARTING
+
     def _keep(self, units: Array) -> None:
         """Keep the books of these units alone."""
         assert self.passed is not None
@@ -324,7 +328,7 @@ class FusedNodeWalk(FusedWalk):
     def __init__(self, kernels: ModuleType, h: Tensor, adj: Adjacency, *given: Any) -> None:
         super().__init__(kernels, h.size(0), h, adj, *given)
         self.h = h.clone()
-        self.share = adj.degree.clamp(min=1).to(h.dtype).reciprocal().numpy()
+        self.share = np.square(self.scale)
         self.rows = self.names
         self.board = np.zeros(h.size(0), np.float32)
 
@@ -345,10 +349,8 @@ class FusedNodeWalk(FusedWalk):
         return around, self.share
 
     def _narrow(self, steps: int, tau: Array) -> Array:
-        if self.h.size(0) < inference.SMALLEST:
-            return tau
         if self.rules.freeze:
-            if not self._few(self.active):
+            if not self._pays(self.active):
                 return tau
             rows = active = self._here()
         else:
@@ -373,9 +375,6 @@ class FusedNodeWalk(FusedWalk):
     def _here(self) -> Array:
         return np.flatnonzero(~self.left)
 
-    def _few(self, rows: int) -> bool:
-        return rows <= (1 - WORTH) * self.h.size(0)
-
     def _reach(self, active: Array, steps: int) -> Array | None:
         """The active rows, then all others from which they are reached in time."""
         inside = np.zeros(self.layer.size, np.bool_)
@@ -383,7 +382,7 @@ class FusedNodeWalk(FusedWalk):
         self.kernels.reach(self.rowptr.numpy(), self.col.numpy(), self.rows, inside, steps - 1)
         others = inside[self.rows]
         others[active] = False
-        if not self._few(active.size + int(others.sum())):
+        if not self._pays(active.size + int(others.sum())):
             return None
         return np.concatenate([active, np.flatnonzero(others)])
 
@@ -424,9 +423,9 @@ class FusedGraphWalk(FusedWalk):
         return others, others  # all 0: graphs have no neighbours
 
     def _narrow(self, steps: int, tau: Array) -> Array:
-        if self.active > (1 - WORTH) * self.left.size:
-            return tau
         graphs = np.flatnonzero(~self.left)
+        if not self._pays(int(self.sizes.numpy()[graphs].sum())):
+            return tau
         ptr, rows = np.empty(graphs.size + 1, self.ptr.dtype), np.empty(self.h.size(0), np.int64)
         rowptr, col = torch.empty_like(self.rowptr), torch.empty_like(self.col)
         before = (self.ptr, self.rowptr.numpy(), self.col.numpy(), graphs)

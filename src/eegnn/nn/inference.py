@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ SMALLEST = 1024
 #: From states to what would be decoded, ``[U, m']``, and to δ = C₀ − C₁ and 1/ν, ``[U]``.
 Look = Callable[[Tensor, Adjacency], tuple[Tensor, Tensor, Tensor]]
 Head = Callable[[Tensor, Adjacency], Tensor]
+#: Weights ``[3, m']`` for δ of a unit, δ of its neighbours and 1/ν; bias of δ; ν₀.
+Linear = tuple[Tensor, Tensor, float]
 
 
 @dataclass(frozen=True)
@@ -301,16 +304,20 @@ def reader(
         confidence, temperature: the heads.
         scale: applied to the states before.
     """
-    linear = linear_heads(confidence, temperature)
-    if linear is not None:
-        weight, bias, nu0 = linear
-        weight = pad(weight, (0, 0, 0, 1))  # four rows take two thirds of the time of three
+
+    @cache
+    def linear() -> Linear | None:  # when first needed
+        found = linear_heads(confidence, temperature)
+        # Four rows take two thirds of the time of three.
+        return found and (pad(found[0], (0, 0, 0, 1)), *found[1:])
 
     def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
         seen, inner = h if scale is None else scale(h), adj.inner
-        if linear is None:
+        heads = linear()
+        if heads is None:
             c = confidence(seen, adj)[:inner]
             return h, c[:, 0] - c[:, 1], temperature(seen, adj)[:inner]
+        weight, bias, nu0 = heads
         own, others, cold, _ = weight @ seen.T
         around = adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
         return h, own[:inner] + around[:inner] + bias, softplus(cold[:inner]) + nu0
@@ -335,7 +342,7 @@ def hops(head: Any) -> int | None:
     return 0 if isinstance(head, MLP) else None
 
 
-def linear_heads(confidence: Any, temperature: Any) -> tuple[Tensor, Tensor, float] | None:
+def linear_heads(confidence: Any, temperature: Any) -> Linear | None:
     """Weights ``[3, m']`` for δ of the node, δ of its neighbours and 1/ν; bias of δ; ν₀."""
     if not (isinstance(confidence, Confidence) and isinstance(temperature, Temperature)):
         return None

@@ -26,7 +26,7 @@ _OPTIONS: dict[str, Any] = {
     "cache": True,
 }
 #: With fewer numbers to compute, several threads take longer than one.
-PARALLEL_SIZE = 2**16
+PARALLEL_SIZE = 2**13
 Array = np.ndarray[Any, Any]
 _LOCK = threading.Lock()  # some of Numba's pools of threads take one caller at a time
 
