@@ -26,6 +26,7 @@ from eegnn.nn.pooling import POOLS, said_of_graphs, spread
 from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import Step, as_steps, bound
+from eegnn.nn.streamed import Layers, streamed_mixture
 
 Level = Literal["node", "graph"]
 Objective = Literal["expected", "averaged", "sampled"]
@@ -286,6 +287,8 @@ class EarlyExit(nn.Module):
         Who would have left matters to nobody but frozen nodes, so the books are kept for all layers
         at once: less to do on small graphs.
         """
+        if self.recompute and self.objective == "expected" and self._can_stream(h, steps, readout):
+            return self._streamed(h, adj, steps, readout, bias, limit)
         decide = self._decisions_at_once if self._can_wait(h) and limit else self._decisions
         units, score, tau = decide(h, adj, steps, limit)
         if self.recompute:
@@ -297,6 +300,46 @@ class EarlyExit(nn.Module):
         log_weight = exit_log_probabilities(score)
         out = MIXTURES[self.task].mean(log_weight, outputs)
         return out, dataclasses.replace(exits, outputs=outputs, log_weight=log_weight)
+
+    def _can_stream(self, h: Tensor, steps: Sequence[Step], readout: Readout) -> bool:
+        """Whether all that gradients go to is known."""
+        parts = (self.confidence, self.temperature, readout)
+        return (
+            torch.is_grad_enabled()
+            and not torch.is_autocast_enabled(h.device.type)
+            and all(isinstance(step, SASStep) and step.conv.norm is None for step in steps)
+            and all(isinstance(part, nn.Module) or part is _states for part in parts)
+        )
+
+    def _streamed(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        steps: Sequence[Any],
+        readout: Readout,
+        bias: Tensor | None,
+        limit: int,
+    ) -> tuple[Tensor, Exits]:
+        """:meth:`_mixture` keeping the states alone."""
+
+        def decide(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            decision = self._decide(h, adj, False)
+            return decision.units, decision.score, self._step_sizes(decision.tau, adj)
+
+        layers = Layers(
+            decide=decide,
+            units=lambda h: self._units(h, adj),
+            spread=lambda tau: spread(tau, adj) if self.level == "graph" else tau,
+            readout=readout,
+            bias=bias,
+            steps=steps,
+            adj=adj,
+            limit=limit,
+            freeze=self.level == "node" and self.after_exit == "freeze",
+            mixture=MIXTURES[self.task],
+        )
+        modules = (self.confidence, self.temperature, readout)
+        return streamed_mixture(layers, h, modules, self.num_layers)
 
     def _decisions(
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], limit: int

@@ -24,7 +24,8 @@ class Exits:
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
         num_layers: the budget :math:`L`.
-        outputs: ``[L + 1, U, C]``, the prediction at each exit; in training without sampling.
+        outputs: ``[L + 1, U, C]``, the prediction at each exit; in training without sampling. Of
+            the last exit alone, ``[1, U, C]``, where the others are not kept (``recompute``).
         log_weight: ``[L + 1, U]``, the log-probability :math:`\log w_l` of each exit; likewise.
     """
 
