@@ -129,6 +129,20 @@ def test_a_step_of_graphs_is_also_pooled() -> None:
     np.testing.assert_array_equal(noted[names], tau)
 
 
+def test_gradients_of_a_step_are_those_of_autograd() -> None:
+    inner, around, grad = array(9, 5), array(9, 5), array(9, 5)
+    tau, by_tau = array(9, positive=True), array(9)
+    leaves = [
+        torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in (inner, around, tau)
+    ]
+    z = leaves[1] - leaves[0].relu()
+    new = leaves[2].unsqueeze(-1) * z.tanh().relu()
+    by = torch.autograd.grad(new, leaves, torch.from_numpy(grad).double())
+    kernels.go_back(9, inner, around, tau, grad, by_tau)
+    for found, truth in zip((-inner, around, by_tau), by, strict=True):
+        np.testing.assert_allclose(found, truth.numpy(), atol=1e-6)
+
+
 @pytest.fixture
 def graph() -> Adjacency:
     return Adjacency.from_edge_index(random_edge_index(60, 150), 60)

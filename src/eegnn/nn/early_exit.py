@@ -19,7 +19,7 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.fused import fused_walk
 from eegnn.nn.graph_inference import GraphWalk, graph_reader
 from eegnn.nn.gumbel import continue_score, logistic_noise
-from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, reader
+from eegnn.nn.inference import Look, NodeWalk, Plan, Rules, hops, reader
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import POOLS, said_of_graphs, spread
@@ -326,8 +326,16 @@ class EarlyExit(nn.Module):
             decision = self._decide(h, adj, False)
             return decision.units, decision.score, self._step_sizes(decision.tau, adj)
 
+        look = self._reader()
+
+        def glance(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            units, delta, inverse = look(h, adj)
+            scaled = delta * inverse
+            return units, leaky(scaled, self._leak), self._step_sizes(scaled.sigmoid(), adj)
+
         layers = Layers(
             decide=decide,
+            glance=glance,
             units=lambda h: self._units(h, adj),
             spread=lambda tau: spread(tau, adj) if self.level == "graph" else tau,
             readout=readout,
@@ -441,11 +449,14 @@ class EarlyExit(nn.Module):
             and all(isinstance(step, SASStep) for step in steps),
             leak=self._leak,
         )
+        return Plan(steps, self._reader(), self._step_sizes, rules, reach)
+
+    def _reader(self) -> Look:
+        """What the heads say where no gradients are needed."""
         scale = _unit_scale if self.head_norm else None
-        look = reader(self.confidence, self.temperature, scale)
         if self.level == "graph":
-            look = graph_reader(self.confidence, self.temperature, self.pool, scale)
-        return Plan(steps, look, self._step_sizes, rules, reach)
+            return graph_reader(self.confidence, self.temperature, self.pool, scale)
+        return reader(self.confidence, self.temperature, scale)
 
     def _keep(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a function; with ``recompute`` keep for the backward pass only what it is given."""

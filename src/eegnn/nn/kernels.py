@@ -160,6 +160,27 @@ def advance(states: Array, inner: Array, around: Array, tau: Array) -> None:
 
 
 @Kernel
+def go_back(inner: Array, around: Array, tau: Array, grad: Array, by_tau: Array) -> None:
+    """The gradients of a step, from that of the new states and the products HΩ and ĀHW, in whose
+    place they are written: that of z, and its part that goes through ReLU(HΩ)."""
+    for i in prange(inner.shape[0]):
+        own, others, g, t = inner[i], around[i], grad[i], tau[i]
+        total = _F(0)
+        for k in range(own.shape[0]):
+            before = own[k]
+            z = others[k] - (_F(0) if before < _F(0) else before)
+            y = _F(2) * _half_relu_tanh(-_F(2) * _BITS * z)
+            by_y = g[k]
+            total += by_y * y
+            # No branch around a product, or there are no vectors.
+            by_z = t * by_y * (_F(1) - y * y)
+            by_z = by_z if y > _F(0) else _F(0)
+            others[k] = by_z
+            own[k] = by_z if before > _F(0) else _F(0)
+        by_tau[i] = total
+
+
+@Kernel
 def advance_nodes(
     names: Array,
     states: Array,

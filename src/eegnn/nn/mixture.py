@@ -91,13 +91,14 @@ class Mixture(NamedTuple):
     """How outputs of several exits become one, for one kind of task.
 
     Training needs gradients of what is improbable, and so averages in logarithms where outputs
-    stand for probabilities: ``encode`` makes of an output ``[*, C]`` what is averaged, ``decode``
-    makes of the average an output again, and ``logarithmic`` says that both are logarithms.
-    Evaluation averages the probabilities themselves, a fraction of the time: ``share`` makes them
-    of outputs ``[C, U]``, and ``back`` makes of their average ``[U, *]`` an output.
+    stand for probabilities: ``encode`` makes of an output, one of whose dimensions is ``C``, what
+    is averaged, ``decode`` makes of the average an output again, and ``logarithmic`` says that
+    both are logarithms. Evaluation averages the probabilities themselves, a fraction of the time:
+    ``share`` makes them of outputs ``[C, U]``, and ``back`` makes of their average ``[U, *]`` an
+    output.
     """
 
-    encode: Callable[[Tensor], Tensor]
+    encode: Callable[[Tensor, int], Tensor]
     decode: Callable[[Tensor], Tensor]
     logarithmic: bool
     share: Callable[[Tensor], Tensor]
@@ -105,14 +106,14 @@ class Mixture(NamedTuple):
 
     def mean(self, log_weight: Tensor, output: Tensor) -> Tensor:
         """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture."""
-        weight, term = log_weight.unsqueeze(-1), self.encode(output)
+        weight, term = log_weight.unsqueeze(-1), self.encode(output, -1)
         if self.logarithmic:
             return self.decode(torch.logsumexp(weight + term, dim=0))
         return self.decode((weight.exp() * term).sum(dim=0))
 
 
-def _label_terms(output: Tensor) -> Tensor:
-    return torch.cat([logsigmoid(output), logsigmoid(-output)], dim=-1)
+def _label_terms(output: Tensor, dim: int) -> Tensor:
+    return torch.cat([logsigmoid(output), logsigmoid(-output)], dim)
 
 
 def _label_shares(output: Tensor) -> Tensor:
@@ -129,16 +130,14 @@ def _log(shares: Tensor) -> Tensor:
     return shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
 
 
-def _same(values: Tensor) -> Tensor:
+def _same(values: Tensor, dim: int = -1) -> Tensor:
     return values
 
 
 #: Classification gives log-probabilities, which are logits again, for any cross-entropy; labels
 #: give log-odds, for binary cross-entropy; regression gives the mean.
 MIXTURES: dict[str, Mixture] = {
-    "classification": Mixture(
-        partial(log_softmax, dim=-1), _same, True, partial(softmax, dim=0), _log
-    ),
+    "classification": Mixture(log_softmax, _same, True, partial(softmax, dim=0), _log),
     "multilabel": Mixture(
         _label_terms, _log_odds, True, _label_shares, lambda shares: _log_odds(_log(shares))
     ),

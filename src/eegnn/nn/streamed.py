@@ -26,8 +26,10 @@ from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import get_device_states, set_device_states
 
 from eegnn.graph import Adjacency
+from eegnn.nn.encoders import Decoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
+from eegnn.nn.recompute import advanced, step_gradients
 from eegnn.nn.sas import SASStep
 
 #: From states to what would be decoded, ``[U, m']``, the log-odds of continuing and τ, ``[U]``.
@@ -40,6 +42,7 @@ class Layers:
 
     Attributes:
         decide: the heads.
+        glance: the same without gradients, faster.
         units: from states to what would be decoded, where nobody decides any more.
         spread: from τ of units to τ of rows.
         readout: the decoder.
@@ -52,6 +55,7 @@ class Layers:
     """
 
     decide: Decide
+    glance: Decide
     units: Callable[[Tensor], Tensor]
     spread: Callable[[Tensor], Tensor]
     readout: Callable[[Tensor], Tensor]
@@ -71,7 +75,17 @@ class Layers:
         out = self.readout(units)
         if self.bias is not None:
             out = out + self.bias[layer]
-        return out, self.mixture.encode(out)
+        return out, self.mixture.encode(out, -1)
+
+    def spoken(self, layer: int, units: Tensor) -> Tensor:
+        """What is averaged of this layer, ``[*, U]``: with few classes a fraction of the time."""
+        if isinstance(self.readout, Decoder):
+            out = self.readout(units, rows=True)
+        else:
+            out = self.readout(units).T
+        if self.bias is not None:
+            out = out + self.bias[layer].unsqueeze(-1)
+        return self.mixture.encode(out, 0)
 
     def moving(self, tau: Tensor, log_stay: Tensor) -> Tensor:
         """τ of units, 0 for who is frozen."""
@@ -125,10 +139,9 @@ class _Streamed(torch.autograd.Function):
         states, randoms, taus, total = [h], [], [], None
         for layer in range(layers.limit):
             randoms.append(_random_state(h))
-            units, score, tau = layers.decide(h)
-            _, term = layers.said(layer, units)
+            units, score, tau = layers.glance(h)
             log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
-            total = _added(layers.mixture, total, log_weight, term)
+            total = _added(layers.mixture, total, log_weight, layers.spoken(layer, units))
             log_stay = log_stay + logsigmoid(score)
             stays = ~(log_stay <= math.log(0.5))  # NaN stays
             cost += log_stay.exp().sum()
@@ -136,86 +149,128 @@ class _Streamed(torch.autograd.Function):
             layer_of += stays
             time += tau.masked_fill(~stays, 0.0)
             taus.append(tau)
-            h = _advanced(layers, layer, h, tau)
+            h = advanced(layers.step(layer), h, layers.adj, layers.spread(tau))
             states.append(h)
         randoms.append(_random_state(h))
         last, term = layers.said(layers.limit, layers.units(h))
-        total = _added(layers.mixture, total, log_stay.to(h.dtype), term)
+        total = _added(layers.mixture, total, log_stay.to(h.dtype), term.T).T.contiguous()
         ctx.layers, ctx.randoms = layers, randoms
         ctx.save_for_backward(given, *states[1:], *tensors, log_stay, total)
         tau = torch.stack(taus) if taus else time.new_zeros(0, time.numel())
         ctx.mark_non_differentiable(layer_of, time, tau)
+        ctx.set_materialize_grads(False)
         return layers.mixture.decode(total), last, cost, layer_of, time, tau
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, by_out: Tensor, by_last: Tensor, by_cost: Tensor, *ignored: Any
+        ctx: Any,
+        by_out: Tensor | None,
+        by_last: Tensor | None,
+        by_cost: Tensor | None,
+        *unused: Any,
     ) -> tuple[Tensor | None, ...]:
         limit, mixture = ctx.layers.limit, ctx.layers.mixture
         *saved, log_stay, total = ctx.saved_tensors
         states, tensors = saved[: limit + 1], saved[limit + 1 :]
-        with torch.enable_grad():
-            leaf = total.detach().requires_grad_()
-            (by_total,) = torch.autograd.grad(mixture.decode(leaf), leaf, by_out)
-        bound = len(ctx.layers.tensors())
-        leaves = [t.detach().requires_grad_(t.requires_grad) for t in tensors[:bound]]
-        layers = ctx.layers.with_tensors(leaves)
-        wanted = [t for t in (*leaves, *tensors[bound:]) if t.requires_grad]
-        sums: list[Tensor | None] = [None] * len(wanted)
-        by_h = torch.zeros_like(states[0])
-        later = log_stay.new_zeros(log_stay.shape)  # the gradients of all later log-weights
-        costs = log_stay.new_zeros(log_stay.shape)
+        by_total = torch.zeros_like(total)
+        if by_out is not None:
+            with torch.enable_grad():
+                leaf = total.detach().requires_grad_()
+                (by_total,) = torch.autograd.grad(mixture.decode(leaf), leaf, by_out)
+        back = _Back(ctx.layers, tensors)
+        by_h: Tensor | None = None
+        later = torch.zeros_like(log_stay)  # the gradients of all later log-weights
         for layer in reversed(range(limit + 1)):
-            with torch.enable_grad(), _randomly(ctx.randoms[layer], states[layer]):
-                h = states[layer].detach().requires_grad_()
+            h = states[layer].detach().requires_grad_()
+            with torch.enable_grad(), _randomly(ctx.randoms[layer], h):
                 if layer == limit:
-                    out, term = layers.said(layer, layers.units(h))
-                    by_term, by_weight = _parts(
-                        mixture, log_stay.to(h.dtype), term, total, by_total
-                    )
-                    made, given = [out, term], [by_last, by_term]
+                    out, term = back.layers.said(layer, back.layers.units(h))
+                    log_weight = log_stay.to(h.dtype)
+                    made: list[tuple[Tensor, Tensor | None]] = [(out, by_last)]
                 else:
-                    units, score, tau = layers.decide(h)
-                    _, term = layers.said(layer, units)
+                    units, score, tau = back.layers.decide(h)
+                    term = back.layers.said(layer, units)[1]
                     s = score.detach()
-                    costs = costs + log_stay.exp()
-                    moved = layers.moving(tau, log_stay)
+                    if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
+                        later = later + by_cost * log_stay.exp()
+                    tau = back.layers.spread(back.layers.moving(tau, log_stay))
                     log_stay = log_stay - logsigmoid(s)
                     log_weight = log_stay.to(h.dtype) + logsigmoid(-s)
-                    by_term, by_weight = _parts(mixture, log_weight, term, total, by_total)
-                    by_score = (later + by_cost * costs) * (-s).sigmoid() - by_weight * s.sigmoid()
-                    delta = layers.step(layer)(h, layers.adj).to(h.dtype)
-                    tau = layers.spread(moved)
-                    made = [torch.addcmul(h, tau.unsqueeze(-1), delta), score, term]
-                    given = [by_h, by_score.to(h.dtype), by_term]
-                pairs = [(m, g) for m, g in zip(made, given, strict=True) if m.requires_grad]
-                by_h, *found = torch.autograd.grad(
-                    [m for m, _ in pairs], [h, *wanted], [g for _, g in pairs], allow_unused=True
-                )
+                by_term, by_weight = _parts(mixture, log_weight, term.detach(), total, by_total)
+                if layer < limit:
+                    assert by_h is not None
+                    by_score = later * (-s).sigmoid() - by_weight * s.sigmoid()
+                    made = [(score, by_score.to(h.dtype)), *back.step(layer, h, tau, by_h)]
+                by_h = back.through([*made, (term, by_term)], h)
             later = later + by_weight
-            sums = [_sum(old, new) for old, new in zip(sums, found, strict=True)]
-        left = iter(sums)
-        gradients = [next(left) if t.requires_grad else None for t in tensors]
-        return None, by_h, *gradients
+        return None, by_h, *back.gradients()
 
 
-def _advanced(layers: Layers, layer: int, h: Tensor, tau: Tensor) -> Tensor:
-    step, tau = layers.step(layer), layers.spread(tau)
-    if h.dtype == torch.float32 and step.is_plain(h):
-        h = h.clone()
-        step.advance_(h, layers.adj, tau)
-        return h
-    return torch.addcmul(h, tau.unsqueeze(-1), step(h, layers.adj).to(h.dtype))
+class _Back:
+    """Gradients on the way back, added up.
+
+    Args:
+        layers: what happens between two states.
+        tensors: its own, and the weights that it uses.
+    """
+
+    def __init__(self, layers: Layers, tensors: Sequence[Tensor]) -> None:
+        bound = len(layers.tensors())
+        leaves = [t.detach().requires_grad_(t.requires_grad) for t in tensors[:bound]]
+        self.layers = layers.with_tensors(leaves)
+        self.tensors = [*leaves, *tensors[bound:]]
+        self.wanted = [t for t in self.tensors if t.requires_grad]
+        self.sums: dict[int, Tensor] = {}
+        self.by_h: Tensor | None = None
+
+    def step(
+        self, layer: int, h: Tensor, tau: Tensor, by_next: Tensor
+    ) -> list[tuple[Tensor, Tensor | None]]:
+        """Go back through a step: what autograd is to go on with, and the gradients of that."""
+        step, adj = self.layers.step(layer), self.layers.adj
+        if not step.is_plain(h):
+            moved = torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
+            return [(moved, by_next)]
+        given = (step.omega, step.weight, step.edge_term)
+        with torch.no_grad():
+            self.by_h, *found, by_tau = step_gradients(h, *given, tau, adj, by_next)
+        for tensor, gradient in zip(given, found, strict=True):
+            if tensor is not None and tensor.requires_grad:
+                self._add(tensor, gradient)
+        return [(tau, by_tau)]
+
+    def through(self, made: Sequence[tuple[Tensor, Tensor | None]], h: Tensor) -> Tensor:
+        """Go back to the states ``h`` from what was made of them; return their gradient."""
+        pairs = [(m, g) for m, g in made if m.requires_grad and g is not None]
+        by_h, *found = torch.autograd.grad(
+            [m for m, _ in pairs], [h, *self.wanted], [g for _, g in pairs], allow_unused=True
+        )
+        for tensor, gradient in zip(self.wanted, found, strict=True):
+            self._add(tensor, gradient)
+        if self.by_h is not None:
+            by_h, self.by_h = self.by_h.add_(by_h), None
+        return by_h
+
+    def gradients(self) -> list[Tensor | None]:
+        """Of all tensors."""
+        return [self.sums.get(id(tensor)) for tensor in self.tensors]
+
+    def _add(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        if gradient is None:
+            return
+        if id(tensor) in self.sums:
+            self.sums[id(tensor)] += gradient
+        else:
+            self.sums[id(tensor)] = gradient
 
 
 def _added(mixture: Mixture, total: Tensor | None, log_weight: Tensor, term: Tensor) -> Tensor:
-    """The sum with one more exit."""
-    weight = log_weight.unsqueeze(-1)
+    """The sum with one more exit; terms are ``[*, U]``."""
     if mixture.logarithmic:
-        one = weight + term
+        one = log_weight + term
         return one if total is None else torch.logaddexp(total, one)
-    one = weight.exp() * term
+    one = log_weight.exp() * term
     return one if total is None else total + one
 
 
@@ -223,18 +278,12 @@ def _parts(
     mixture: Mixture, log_weight: Tensor, term: Tensor, total: Tensor, by_total: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients that reach the term and the log-weight of one exit, ``[U, *]`` and ``[U]``."""
-    weight, term = log_weight.unsqueeze(-1), term.detach()
+    weight = log_weight.unsqueeze(-1)
     if mixture.logarithmic:
         by_term = by_total * (weight + term - total).exp()
-        return by_term, by_term.sum(dim=-1).double()
+        return by_term, by_term.sum(dim=-1)
     by_term = by_total * weight.exp()
-    return by_term, (by_term * term).sum(dim=-1).double()
-
-
-def _sum(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-    if old is None or new is None:
-        return new if old is None else old
-    return old.add_(new)
+    return by_term, (by_term * term).sum(dim=-1)
 
 
 def _random_state(h: Tensor) -> tuple[Tensor, Any]:
