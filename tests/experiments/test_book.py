@@ -35,6 +35,14 @@ def test_results_are_found_in_every_file_and_the_own_one_grows(tmp_path: Path) -
     assert score(book, config(split=2)) == 0.2
 
 
+def test_quick_runs_count_for_quick_versions_alone(tmp_path: Path) -> None:
+    write(tmp_path / "other-quick.jsonl", config(split=1).model_dump(), 0.1)
+    write(tmp_path / "other.jsonl", config(split=2).model_dump(), 0.2)
+    full, quick = Book(tmp_path, "mine"), Book(tmp_path, "mine-quick")
+    assert (score(full, config(split=1)), score(full, config(split=2))) == (None, 0.2)
+    assert (score(quick, config(split=1)), score(quick, config(split=2))) == (0.1, None)
+
+
 def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
     settings = config().model_dump()
     del settings["encoding_dim"]

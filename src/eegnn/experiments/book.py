@@ -21,7 +21,8 @@ class Book:
     """What was run already, whoever ran it.
 
     All ``.jsonl`` files of the folder are read once; after that only the experiment's own, and
-    only when it has grown.
+    only when it has grown. What quick versions have run counts for quick versions alone, even
+    where the configuration is the same.
 
     Args:
         folder: of results.
@@ -38,7 +39,7 @@ class Book:
         self._failed: dict[str, Line] = {}
         self._sizes: dict[Path, int] = {}
         for path in sorted(folder.glob("*.jsonl")):
-            if path not in (self.path, self.failures):
+            if path not in (self.path, self.failures) and _is_quick(path) == _is_quick(self.path):
                 self._read(path)
         self.refresh()
 
@@ -101,3 +102,7 @@ def _keyed(path: Path, changed: int, size: int) -> list[tuple[str, Line]]:
         except (KeyError, ValueError):
             continue  # of a version with other settings: no run that can be asked for
     return found
+
+
+def _is_quick(path: Path) -> bool:
+    return path.name.split(".")[0].endswith("-quick")
