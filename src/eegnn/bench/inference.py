@@ -21,10 +21,12 @@ from eegnn.bench.shapes import Shape, shape, stated_exits
 from eegnn.bench.timing import medians, use_threads
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
+from eegnn.nn.compiled import kernels_for, pytorch_alone
 from eegnn.nn.early_exit import AfterExit
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.fused import FusedWalk
+from eegnn.nn.model import GraphModel
 from eegnn.nn.sas import SASStep
 
 LAYERS = (10, 20, 50, 100)
@@ -145,8 +147,17 @@ def compare_runs(
             frozen = copy.deepcopy(model)
             freeze_after_exit(frozen)
             ways["EEGNN, trained, freeze"] = partial(frozen.predict, x, adj, edge_attr)
+            if kernels_for(x) is not None:
+                ways["EEGNN, trained, freeze, PyTorch alone"] = partial(
+                    _alone, frozen, x, adj, edge_attr
+                )
             rows += _measure(graph, model.num_layers, ways, passes)
     return rows
+
+
+def _alone(model: GraphModel, *given: Any) -> Any:
+    with pytorch_alone():
+        return model.predict(*given)
 
 
 def table(rows: Sequence[Row], threads: int) -> Table:

@@ -107,7 +107,8 @@ class EarlyExit(nn.Module):
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
         recompute: keep no more than the states of each layer for the backward pass, and compute
-            the rest again there: less memory, about a third more time.
+            the rest again there: less memory, up to a third more time. With ``"expected"`` the
+            exits then have the last output alone.
     """
 
     def __init__(
