@@ -208,6 +208,13 @@ def test_what_is_within_reach(graph: Adjacency, steps: int) -> None:
     assert inside.tolist() == [d <= steps for d in distances(graph, [7, 30])]
 
 
+def test_both_ways_are_kept_apart_on_disk() -> None:
+    for name in ("advance", "advance_nodes", "advance_graphs", "add_neighbours", "decide"):
+        kernel = getattr(kernels, name)
+        one, other = (way.py_func.__qualname__ for way in (kernel.serial, kernel.parallel))
+        assert one != other  # that is what Numba files them under
+
+
 def test_several_threads_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "PARALLEL_SIZE", 0)
     h, inner, around, tau = array(999, 7), array(999, 7), array(999, 7), array(999, positive=True)

@@ -37,5 +37,5 @@ def pytorch_alone() -> Iterator[None]:
 def _kernels() -> ModuleType | None:
     try:
         return import_module("eegnn.nn.kernels")
-    except ImportError:
+    except (ImportError, RuntimeError):  # the latter where nothing can be kept on disk
         return None

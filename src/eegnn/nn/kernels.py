@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,12 @@ class Kernel:
         function: its loops over ``prange`` may be shared by threads.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Any) -> None:
+        # What is kept on disk goes by the name of a function: one name would mean one of the two.
+        other = FunctionType(function.__code__, function.__globals__, function.__name__)
+        other.__qualname__ = f"{function.__qualname__}_parallel"
         self.serial = njit(**_OPTIONS)(function)
-        self.parallel = njit(parallel=True, **_OPTIONS)(function)
+        self.parallel = njit(parallel=True, **_OPTIONS)(other)
         self.__doc__ = function.__doc__
 
     def __call__(self, size: int, *arguments: Any) -> None:
