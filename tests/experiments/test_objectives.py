@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eegnn.experiments.objectives import gradient_map
-from eegnn.nn.early_exit import Objective
+from eegnn.nn.exit_layer import Objective
 
 
 @pytest.mark.parametrize("objective", ["expected", "averaged"])

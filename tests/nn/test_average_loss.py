@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from eegnn import EEGNN, Exits
-from eegnn.nn.early_exit import Objective, Task
+from eegnn.nn.exit_layer import Objective, Task
 from tests.nn.model_examples import EDGE_INDEX, features
 
 

@@ -255,7 +255,7 @@ def test_reading_graphs_equals_asking_the_heads(
     h, loop = features(3, graph.num_nodes, HIDDEN), model.loop
     found = graph_reader(loop.confidence, loop.temperature, pool)(h, adj)
     with torch.no_grad():
-        wanted = loop._decide(h, adj, noisy=False)
+        wanted = loop.decide(h, adj, noisy=False)
         tau = torch.sigmoid(found[1] * found[2])
     torch.testing.assert_close(found[0], wanted.units, rtol=0, atol=1e-12)
     torch.testing.assert_close(tau, wanted.tau, rtol=0, atol=1e-12)

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import EarlyExit, Task
+from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.exit_layer import Task
 from eegnn.nn.mixture import MIXTURES, stopped_log_weights
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches

@@ -22,8 +22,8 @@ from eegnn.bench.timing import medians, use_threads
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.compiled import kernels_for, pytorch_alone
-from eegnn.nn.early_exit import AfterExit
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_layer import AfterExit
 from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.fused import FusedWalk
 from eegnn.nn.model import GraphModel

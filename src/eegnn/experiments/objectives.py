@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from eegnn.data.minesweeper import minesweeper
-from eegnn.nn.early_exit import Objective
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_layer import Objective
 
 OBJECTIVES: tuple[Objective, ...] = ("sampled", "expected", "averaged")
 

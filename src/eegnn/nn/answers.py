@@ -13,6 +13,11 @@ from eegnn.nn.mixture import MIXTURES
 Readout = Callable[[Tensor], Tensor]
 
 
+def states_alone(units: Tensor) -> Tensor:
+    """No decoder: the states are the answer."""
+    return units
+
+
 class StateAnswer:
     """The state at the exit, decoded: the paper's. Decoding waits until everyone has left.
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import AfterExit, Answer, EarlyExit, Level, Objective
+from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.exit_layer import AfterExit, Answer, Level, Objective
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Shared, arguments_in

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency, adjacency_of
-from eegnn.nn.early_exit import Level, Task
 from eegnn.nn.encoders import Decoder, Encoder
+from eegnn.nn.exit_layer import Level, Task
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import MIXTURES
 from eegnn.nn.pooling import POOLS

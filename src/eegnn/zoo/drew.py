@@ -16,7 +16,7 @@ from torch_geometric.nn import BatchNorm
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Level
+from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS

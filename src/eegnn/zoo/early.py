@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from eegnn import _check
-from eegnn.nn.early_exit import Level
+from eegnn.nn.exit_layer import Level
 from eegnn.nn.exit_model import ExitArguments, ExitModel
 from eegnn.nn.model import arguments_in
 from eegnn.zoo.registry import STEPS, find

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.early_exit import Level
+from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
 from eegnn.nn.steps import Step
 from eegnn.nn.weights import Symmetric

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import Level
 from eegnn.nn.encoders import Decoder
+from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
 from eegnn.zoo.adgn import PHI_NORMS, Phi
 from eegnn.zoo.ode import ODEModel
