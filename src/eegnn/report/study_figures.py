@@ -147,33 +147,38 @@ def draw_exit_distributions(table: Sequence[Measured], path: Path) -> None:
             ``exits`` and ``exit_time``.
         path: where to write; the ending chooses the format.
     """
-    table = [m for m in table if m.lines]
-    with _panels(max(len(table), 1), path) as axes:
-        for axis, m in zip(axes, table, strict=False):
-            (line, *_) = m.lines
-            if m.cell.column == "time":
-                edges, counts = line["exit_time"]["edges"], line["exit_time"]["counts"]
-                axis.stairs(counts, edges, fill=True)
-            else:
-                counts = line["exits"]["histogram"]
-                axis.bar(range(len(counts)), counts)
-            axis.set(title=f"{m.cell.group}, {m.cell.row}", xlabel=f"exit {m.cell.column}")
-        axes[0].set_ylabel("test nodes")
+    drawn = [m for m in table if m.lines]
+    upper = [m for m in drawn if m.cell.column != "time"]
+    lower = [m for m in drawn if m.cell.column == "time"]
+    columns = max(len(upper), len(lower), 1)
+    with _panels(columns, path, rows=2) as axes:
+        for row, measured in enumerate((upper, lower)):
+            for axis, m in zip(axes[row * columns :], measured, strict=False):
+                (line, *_) = m.lines
+                if m.cell.column == "time":
+                    edges, counts = line["exit_time"]["edges"], line["exit_time"]["counts"]
+                    axis.stairs(counts, edges, fill=True)
+                else:
+                    counts = line["exits"]["histogram"]
+                    axis.bar(range(len(counts)), counts)
+                    axis.set_title(f"{m.cell.group}, {m.cell.row}")
+                axis.set_xlabel(f"exit {m.cell.column}")
+            axes[row * columns].set_ylabel("test nodes")
 
 
 @contextmanager
-def _panels(count: int, path: Path) -> Iterator[list[Any]]:
-    """Yield axes side by side, and write the picture."""
+def _panels(count: int, path: Path, rows: int = 1) -> Iterator[list[Any]]:
+    """Yield axes, ``count`` side by side in each row, and write the picture."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(
-        1, count, figsize=(4.4 * count, 3.8), layout="constrained", squeeze=False
+        rows, count, figsize=(4.4 * count, 3.8 * rows), layout="constrained", squeeze=False
     )
     try:
-        yield list(axes[0])
+        yield list(axes.flat)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
     finally:
