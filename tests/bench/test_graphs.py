@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,12 @@ def test_time_stands_beside_work(tmp_path: Path) -> None:
     assert work["spread"] == pytest.approx(0.5, abs=0.01)
     assert work["early"] == pytest.approx(0.125, abs=0.02)
     assert work["late"] == pytest.approx(0.875, abs=0.02)
-    assert all(row.ratio == pytest.approx(row.time / row.work) for row in rows)
+    for row in rows:
+        assert 0 < row.fixed < 1
+        # Without a step the fixed part is left, with all of them the full loop's time.
+        assert replace(row, work=0.0).ideal == row.fixed
+        assert replace(row, work=1.0).ideal == pytest.approx(1)
+        assert row.ratio == pytest.approx(row.time / row.ideal)
     assert graphs.table(rows, 1).row_count == 3
     graphs.draw(rows, tmp_path / "graphs.png")
     assert (tmp_path / "graphs.png").is_file()

@@ -175,13 +175,15 @@ def test_some_graphs_of_a_batch() -> None:
     truth, nodes = adj.select_graphs(keep)
     ptr, rows = np.empty(5, np.int32), np.empty(60, np.int64)
     rowptr, col = np.empty(61, np.int32), np.empty(adj.num_edges, np.int32)
-    before = (adj.ptr.numpy(), adj.rowptr.numpy(), adj.col.numpy())
+    states, new_states = array(60, 3), array(60, 3)
+    before = (adj.ptr.numpy(), adj.rowptr.numpy(), adj.col.numpy(), states)
     count, entries = kernels.select_graphs(
-        *before, keep.nonzero().view(-1).numpy(), ptr, rows, rowptr, col
+        keep.nonzero().view(-1).numpy(), *before, ptr, rowptr, col, new_states, rows
     )
     assert (count, entries) == (20, truth.num_edges)
     np.testing.assert_array_equal(ptr, truth.ptr.numpy())
     np.testing.assert_array_equal(rows[:count], nodes.numpy())
+    np.testing.assert_array_equal(new_states[:count], states[nodes.numpy()])
     np.testing.assert_array_equal(rowptr[: count + 1], truth.rowptr.numpy())
     np.testing.assert_array_equal(col[:entries], truth.col.numpy())
 

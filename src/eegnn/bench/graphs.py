@@ -37,6 +37,7 @@ class Row:
         exits: which distribution of exits.
         work: layers taken by nodes, as a share of the full loop's.
         time: of the full loop's time.
+        fixed: what takes no step, of the full loop's time: encoding, and an answer.
     """
 
     graphs: str
@@ -45,15 +46,21 @@ class Row:
     exits: str
     work: float
     time: float
+    fixed: float
+
+    @property
+    def ideal(self) -> float:
+        """The time if it followed the work, of the full loop's."""
+        return self.fixed + self.work * (1 - self.fixed)
 
     @property
     def ratio(self) -> float:
-        """Time in units of the work: 1 is ideal."""
-        return self.time / self.work
+        """Time in units of the ideal."""
+        return self.time / self.ideal
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
+        return {**asdict(self), "ideal": self.ideal, "ratio": self.ratio}
 
 
 class StatedGraphs:
@@ -94,7 +101,7 @@ def compare(threads: int = 1, passes: int = 20, data_dir: Path | None = None) ->
 def table(rows: Sequence[Row], threads: int) -> Table:
     """For the terminal."""
     out = Table(title=f"Batches of graphs, EEGNN, {LAYERS} layers, {threads} thread(s)")
-    for column in ("graphs", "nodes", "exits", "work", "time", "time / work"):
+    for column in ("graphs", "nodes", "exits", "work", "ideal", "time", "time / ideal"):
         out.add_column(column, justify="left" if column in ("graphs", "exits") else "right")
     for row in rows:
         out.add_row(
@@ -102,6 +109,7 @@ def table(rows: Sequence[Row], threads: int) -> Table:
             f"{row.nodes:,}",
             row.exits,
             f"{row.work:.0%}",
+            f"{row.ideal:.0%}",
             f"{row.time:.0%}",
             f"{row.ratio:.2f}",
         )
@@ -112,7 +120,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     """Draw time against work, a panel for each batch."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in sorted(rows, key=lambda row: row.work):
-        lines = panels.setdefault(row.graphs, {"ideal": [(0.0, 0.0), (1.0, 1.0)], "EEGNN": []})
+        ideal = [(0.0, row.fixed), (1.0, 1.0)]
+        lines = panels.setdefault(row.graphs, {"ideal": ideal, "EEGNN": []})
         lines["EEGNN"].append((round(row.work, 2), row.time))
     draw_panels(panels, path, "share of the layers", "share of the time")
 
@@ -138,7 +147,10 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[Row]:
     assert adj.batch is not None
     x = torch.rand(adj.num_nodes, FEATURES, generator=torch.Generator().manual_seed(0))
     order = torch.randperm(adj.num_graphs, generator=torch.Generator().manual_seed(0))
-    stated = {"full": torch.full((adj.num_graphs,), LAYERS)}
+    stated = {
+        "full": torch.full((adj.num_graphs,), LAYERS),
+        "none": torch.zeros(adj.num_graphs, dtype=torch.int64),
+    }
     for exits, (low, high) in EXITS.items():
         spread = torch.linspace(low * LAYERS, high * LAYERS, adj.num_graphs)
         stated[exits] = spread.round().long()[order]
@@ -153,6 +165,7 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[Row]:
             exits,
             float(stated[exits][adj.batch].sum()) / full,
             found[exits] / found["full"],
+            found["none"] / found["full"],
         )
         for exits in EXITS
     ]

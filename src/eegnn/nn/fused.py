@@ -303,12 +303,11 @@ class FusedWalk(ABC):
         self.passed = self.passed[:, units]
         self.left = np.zeros(units.size, np.bool_)
 
-    def _keep_rows(self, rows: Array) -> None:
-        """Keep these rows alone."""
-        index = torch.from_numpy(rows)
-        self.h, self.scale = self.h.index_select(0, index), self.scale[rows]
+    def _keep_constants(self, rows: Array) -> None:
+        """Keep what does not change of these rows alone."""
+        self.scale = self.scale[rows]
         if self.edge is not None:
-            self.edge = [term.index_select(0, index) for term in self.edge]
+            self.edge = [term.index_select(0, torch.from_numpy(rows)) for term in self.edge]
 
     def _edge_term(self) -> list[Tensor] | None:
         """The edge terms of the steps, to be added before `scale` is applied."""
@@ -368,7 +367,8 @@ class FusedNodeWalk(FusedWalk):
         )
         self.rowptr, self.col = rowptr, col[:entries]
         self.rows, self.share = self.rows[rows], self.share[rows]
-        self._keep_rows(rows)
+        self.h = self.h.index_select(0, torch.from_numpy(rows))
+        self._keep_constants(rows)
         self._keep(active)
         return tau[rows]
 
@@ -427,14 +427,16 @@ class FusedGraphWalk(FusedWalk):
         if not self._pays(int(self.sizes.numpy()[graphs].sum())):
             return tau
         ptr, rows = np.empty(graphs.size + 1, self.ptr.dtype), np.empty(self.h.size(0), np.int64)
-        rowptr, col = torch.empty_like(self.rowptr), torch.empty_like(self.col)
-        before = (self.ptr, self.rowptr.numpy(), self.col.numpy(), graphs)
-        count, entries = self.kernels.select_graphs(*before, ptr, rows, rowptr.numpy(), col.numpy())
-        self.ptr, self.rowptr, self.col = ptr, rowptr[: count + 1], col[:entries]
+        given = (self.rowptr, self.col, self.scaled)
+        made = tuple(torch.empty_like(t) for t in given)
+        count, entries = self.kernels.select_graphs(
+            graphs, self.ptr, *(t.numpy() for t in given), ptr, *(t.numpy() for t in made), rows
+        )
+        self.ptr, self.rowptr, self.col = ptr, made[0][: count + 1], made[1][:entries]
+        self.h = self.scaled = made[2][:count]
+        self._keep_constants(rows[:count])
         index = torch.from_numpy(graphs)
         self.pooled, self.sizes = self.pooled.index_select(0, index), self.sizes[index]
-        self._keep_rows(rows[:count])
-        self.scaled = self.h
         self._keep(graphs)
         return tau[graphs]
 

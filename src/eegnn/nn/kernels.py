@@ -383,16 +383,18 @@ def select_rows(rowptr: Array, col: Array, rows: Array, new_rowptr: Array, new_c
 
 @njit(**_OPTIONS)
 def select_graphs(
+    graphs: Array,
     ptr: Array,
     rowptr: Array,
     col: Array,
-    graphs: Array,
+    scaled: Array,
     new_ptr: Array,
-    rows: Array,
     new_rowptr: Array,
     new_col: Array,
+    new_scaled: Array,
+    rows: Array,
 ) -> tuple[int, int]:
-    """Write the entries of some graphs one after the other, their nodes numbered anew.
+    """Write the entries and states of some graphs one after the other, nodes numbered anew.
 
     Returns:
         The number of nodes, ``rows`` beginning with the numbers that they had, and of entries.
@@ -406,6 +408,9 @@ def select_graphs(
             new_col[end + e] = col[begin + e] - shift
         for i in range(first, last):
             new_rowptr[row] = end + rowptr[i] - begin
+            old, new = scaled[i], new_scaled[row]
+            for k in range(old.shape[0]):
+                new[k] = old[k]
             rows[row] = i
             row += 1
         end += rowptr[last] - begin
