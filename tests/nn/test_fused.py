@@ -78,6 +78,27 @@ def test_nodes_do_as_in_the_plain_loop(
         assert min(rows) < graph.num_nodes
 
 
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("nodes", [1, 5])
+def test_graphs_without_edges(nodes: int, level: str, rows: list[int]) -> None:
+    graph = Graph([], nodes, [0] * nodes)
+    model, x = single(4, graph, **EXPECTED, level=level)
+    found = model.predict(x, graph.edge_index(), None, graph.batch())
+    assert rows
+    assert_same(found, plain_graphs(model, graph, x, None))
+
+
+def test_states_in_another_order_of_memory() -> None:
+    graph = grid(0)
+    model = make(4, **EXPECTED).float().eval()
+    adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes)
+    h = features(4, graph.num_nodes, HIDDEN).float()
+    with torch.no_grad():
+        truth, _ = model.loop(h, adj, None, model.decoder)
+        found, _ = model.loop(h.T.contiguous().T, adj, None, model.decoder)
+    assert torch.equal(found, truth)
+
+
 CONFIGS: dict[str, Config] = {
     "fixed step": {"step_size": 0.7},
     "state": {"answer": "state"},

@@ -54,6 +54,7 @@ def fused_walk(
     heads = _heads(loop.confidence, loop.temperature)
     if heads is None:
         return None
+    h = h.contiguous()
     step_size = None if isinstance(loop.step_size, str) else float(loop.step_size)
     if loop.level == "node":
         return FusedNodeWalk(kernels, h, adj, plan, answer, heads, step_size)
@@ -230,7 +231,7 @@ class FusedWalk(ABC):
             self.log_keep,
             log_next,
             here,
-            weight[: 0 if limit is None else None],
+            weight if limit is not None else weight[:0],  # then the log-odds are all that counts
         )
         if self.rules.stated is not None:
             leaving = self.rules.stated.numpy()[self.names] <= layer
