@@ -37,7 +37,8 @@ def test_time_stands_beside_work(tmp_path: Path) -> None:
         # Without a step the fixed part is left, with all of them the full loop's time.
         assert replace(row, work=0.0).ideal == row.fixed
         assert replace(row, work=1.0).ideal == pytest.approx(1)
-        assert row.ratio == pytest.approx(row.time / row.ideal)
+        assert row.ratio == pytest.approx(row.time / row.work)
+        assert row.to_ideal == pytest.approx(row.time / row.ideal)
     assert graphs.table(rows, 1).row_count == 3
     graphs.draw(rows, tmp_path / "graphs.png")
     assert (tmp_path / "graphs.png").is_file()

@@ -13,7 +13,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer, states_alone
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
-from eegnn.nn.fused import fused_walk
+from eegnn.nn.fused_walk import fused_walk
 from eegnn.nn.graph_inference import GraphWalk
 from eegnn.nn.inference import NodeWalk, Plan, Rules, hops
 from eegnn.nn.ledger import Ledger

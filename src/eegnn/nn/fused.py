@@ -19,71 +19,14 @@ from torch.nn.functional import embedding_bag
 from eegnn.graph import Adjacency
 from eegnn.nn import inference
 from eegnn.nn.answers import MixtureAnswer, Record, StateAnswer
-from eegnn.nn.compiled import kernels_for
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exits import Exits
-from eegnn.nn.heads import MLP, Confidence, MeanGNN, Temperature
-from eegnn.nn.pooling import weighted_sum
-from eegnn.nn.sas import DOUBLE_BITS, SASStep
+from eegnn.nn.sas import DOUBLE_BITS
 
+Array = np.ndarray[Any, Any]
 #: Leaving out rows takes the time in which a step computes this share of the others, and this many
 #: more.
 KEEPING, STARTING = 1 / 8, 512
-
-
-def fused_walk(
-    loop: Any, h: Tensor, adj: Adjacency, plan: inference.Plan, answer: StateAnswer
-) -> FusedWalk | None:
-    """Return a walk by kernels, or ``None`` where there are none for this model.
-
-    They need the paper's step, heads of one layer, and graphs pooled by sum or mean.
-
-    Args:
-        loop: an :class:`~eegnn.EarlyExit`.
-        h, adj, plan, answer: see :class:`~eegnn.nn.inference.WholeWalk`.
-    """
-    kernels = kernels_for(h)
-    if kernels is None or h.numel() == 0 or loop.head_norm or loop.step_size == "mean":
-        return None
-    if not isinstance(answer.readout, Decoder):
-        return None
-    if type(answer) not in (StateAnswer, MixtureAnswer, Record):
-        return None
-    if not all(isinstance(step, SASStep) and step.is_plain(h) for step in plan.steps):
-        return None
-    heads = _heads(loop.confidence, loop.temperature)
-    if heads is None:
-        return None
-    h = h.contiguous()
-    step_size = None if isinstance(loop.step_size, str) else float(loop.step_size)
-    if loop.level == "node":
-        return FusedNodeWalk(kernels, h, adj, plan, answer, heads, step_size)
-    if loop.pool == "max" or isinstance(loop.confidence.head, MeanGNN):
-        return None
-    walk = FusedGraphWalk(kernels, h, adj, plan, answer, heads, step_size)
-    walk.mean = loop.pool == "mean"
-    return walk
-
-
-Array = np.ndarray[Any, Any]
-
-
-def _heads(confidence: Any, temperature: Any) -> inference.Linear | None:
-    """:func:`~eegnn.nn.inference.linear_heads`, also of a confidence that sees a unit alone."""
-    found = inference.linear_heads(confidence, temperature)
-    if found is not None:
-        return found
-    if not (isinstance(confidence, Confidence) and isinstance(temperature, Temperature)):
-        return None
-    first, second = confidence.head, temperature.head
-    if not (isinstance(first, MLP) and isinstance(second, MLP)):
-        return None
-    if len(first.lins) > 1 or len(second.lins) > 1 or second.lins[0].bias is not None:
-        return None
-    both, bias = first.lins[0].weight, first.lins[0].bias
-    own = both[0] - both[1]
-    weight = torch.stack([own, torch.zeros_like(own), second.lins[0].weight[0]])
-    return weight, bias[0] - bias[1], temperature.nu0
 
 
 class FusedWalk(ABC):
@@ -115,17 +58,17 @@ class FusedWalk(ABC):
         step_size: float | None,
     ) -> None:
         self.kernels, self.plan, self.rules, self.answer = kernels, plan, plan.rules, answer
-        weight, bias, nu0 = heads
-        self.bias, self.nu0 = np.float32(float(bias)), np.float32(nu0)
+        self.heads = heads
+        self.bias, self.nu0 = np.float32(float(heads.bias)), np.float32(heads.nu0)
         self.log_keep = np.float32(math.log1p(-self.rules.leak))
         self.step_size = step_size
         self.mixing = isinstance(answer, MixtureAnswer)
         assert isinstance(answer.readout, Decoder)
         self.decoder = answer.readout
-        self.weight = weight
+        self.weight = heads.weight
         self.direct = self.mixing and self.decoder.is_linear  # then one product does for all
         if self.direct:
-            self.weight = torch.cat([weight, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
+            self.weight = torch.cat([heads.weight, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
         # Of rows. What PyTorch multiplies is a tensor, all else is an array.
         scale = adj.degree.clamp(min=1).to(h.dtype).rsqrt_()
         self.scale = scale.numpy()
@@ -336,6 +279,8 @@ class FusedNodeWalk(FusedWalk):
         return self.h
 
     def _around(self, others: Array) -> tuple[Array, Array]:
+        if not self.heads.reads:
+            return others, self.share  # all 0
         around = np.empty_like(others)
         self.kernels.add_neighbours(
             self.col.numel(),
@@ -399,50 +344,4 @@ class FusedNodeWalk(FusedWalk):
             self.names.size,
             noted,
             self.scaled.numpy(),
-        )
-
-
-class FusedGraphWalk(FusedWalk):
-    """Algorithm 2 without gradients, as :class:`~eegnn.nn.graph_inference.GraphWalk`.
-
-    Nobody reads the state of a graph that has left, so the scaled states are all that is kept.
-    """
-
-    #: Whether states are averaged over the nodes of a graph, rather than added.
-    mean: bool
-
-    def __init__(self, kernels: ModuleType, h: Tensor, adj: Adjacency, *given: Any) -> None:
-        super().__init__(kernels, adj.num_graphs, h, adj, *given)
-        self.ptr = adj.ptr.numpy()
-        self.sizes = adj.ptr.diff().clamp(min=1).to(h.dtype).unsqueeze(-1)
-        self.pooled = weighted_sum(h, adj)
-
-    def _units(self) -> Tensor:
-        return self.pooled / self.sizes if self.mean else self.pooled
-
-    def _around(self, others: Array) -> tuple[Array, Array]:
-        return others, others  # all 0: graphs have no neighbours
-
-    def _narrow(self, steps: int, tau: Array) -> Array:
-        graphs = np.flatnonzero(~self.left)
-        if not self._pays(int(self.sizes.numpy()[graphs].sum())):
-            return tau
-        ptr, rows = np.empty(graphs.size + 1, self.ptr.dtype), np.empty(self.h.size(0), np.int64)
-        given = (self.rowptr, self.col, self.scaled)
-        made = tuple(torch.empty_like(t) for t in given)
-        count, entries = self.kernels.select_graphs(
-            graphs, self.ptr, *(t.numpy() for t in given), ptr, *(t.numpy() for t in made), rows
-        )
-        self.ptr, self.rowptr, self.col = ptr, made[0][: count + 1], made[1][:entries]
-        self.h = self.scaled = made[2][:count]
-        self._keep_constants(rows[:count])
-        index = torch.from_numpy(graphs)
-        self.pooled, self.sizes = self.pooled.index_select(0, index), self.sizes[index]
-        self._keep(graphs)
-        return tau[graphs]
-
-    def _move(self, inner: Array, around: Array, tau: Array, noted: Array) -> None:
-        scaled, pooled = self.scaled.numpy(), self.pooled.numpy()
-        self.kernels.advance_graphs(
-            inner.size, self.names, self.ptr, scaled, inner, around, self.scale, tau, noted, pooled
         )

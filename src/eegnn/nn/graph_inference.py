@@ -63,14 +63,14 @@ def graph_reader(
 
     def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
         units = POOLS[pool](h, adj)
-        if linear is None:
+        if linear is None or not linear.reads:
             nodes, pooled = (h, units) if scale is None else (scale(h), scale(units))
             c = said_of_graphs(confidence, nodes, pooled, adj)
             return units, c[:, 0] - c[:, 1], said_of_graphs(temperature, nodes, pooled, adj)
-        (own, others, inner), bias, nu0 = linear
+        own, others, inner = linear.weight
         mean = units if pool == "mean" else POOLS["mean"](h, adj)
         around = weighted_sum(h, adj, adj.mean_shares(h.dtype))
-        bias = bias * adj.ptr.diff().clamp(max=1)  # nobody speaks for a graph without nodes
-        return units, mean @ own + around @ others + bias, softplus(units @ inner) + nu0
+        bias = linear.bias * adj.ptr.diff().clamp(max=1)  # nobody speaks for one without nodes
+        return units, mean @ own + around @ others + bias, softplus(units @ inner) + linear.nu0
 
     return look

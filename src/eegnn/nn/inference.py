@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,8 +30,19 @@ SMALLEST = 1024
 #: From states to what would be decoded, ``[U, m']``, and to δ = C₀ − C₁ and 1/ν, ``[U]``.
 Look = Callable[[Tensor, Adjacency], tuple[Tensor, Tensor, Tensor]]
 Head = Callable[[Tensor, Adjacency], Tensor]
-#: Weights ``[3, m']`` for δ of a unit, δ of its neighbours and 1/ν; bias of δ; ν₀.
-Linear = tuple[Tensor, Tensor, float]
+
+
+class Linear(NamedTuple):
+    """Heads of one layer.
+
+    ``weight`` ``[3, m']`` is for δ of a unit, δ of its neighbours and 1/ν, ``bias`` that of δ,
+    ``nu0`` is ν₀, and ``reads`` says whether neighbours are read at all.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    nu0: float
+    reads: bool
 
 
 @dataclass(frozen=True)
@@ -308,8 +319,10 @@ def reader(
     @cache
     def linear() -> Linear | None:  # when first needed
         found = linear_heads(confidence, temperature)
+        if found is None or not found.reads:
+            return None
         # Four rows take two thirds of the time of three.
-        return found and (pad(found[0], (0, 0, 0, 1)), *found[1:])
+        return found._replace(weight=pad(found.weight, (0, 0, 0, 1)))
 
     def look(h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
         seen, inner = h if scale is None else scale(h), adj.inner
@@ -317,10 +330,10 @@ def reader(
         if heads is None:
             c = confidence(seen, adj)[:inner]
             return h, c[:, 0] - c[:, 1], temperature(seen, adj)[:inner]
-        weight, bias, nu0 = heads
-        own, others, cold, _ = weight @ seen.T
+        own, others, cold, _ = heads.weight @ seen.T
         around = adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
-        return h, own[:inner] + around[:inner] + bias, softplus(cold[:inner]) + nu0
+        delta = own[:inner] + around[:inner] + heads.bias
+        return h, delta, softplus(cold[:inner]) + heads.nu0
 
     return look
 
@@ -343,14 +356,16 @@ def hops(head: Any) -> int | None:
 
 
 def linear_heads(confidence: Any, temperature: Any) -> Linear | None:
-    """Weights ``[3, m']`` for δ of the node, δ of its neighbours and 1/ν; bias of δ; ν₀."""
+    """The weights of heads of one layer, the default; ``None`` for others."""
     if not (isinstance(confidence, Confidence) and isinstance(temperature, Temperature)):
         return None
     first, second = confidence.head, temperature.head
-    if not (isinstance(first, MeanGNN) and isinstance(second, MLP)):
+    if not (isinstance(first, MeanGNN | MLP) and isinstance(second, MLP)):
         return None
     if len(first.lins) > 1 or len(second.lins) > 1 or second.lins[0].bias is not None:
         return None
-    both, bias = first.lins[0].weight, first.lins[0].bias
-    own, others = (both[0] - both[1]).chunk(2)
-    return torch.stack([own, others, second.lins[0].weight[0]]), bias[0] - bias[1], temperature.nu0
+    weight, bias = first.lins[0].weight, first.lins[0].bias
+    delta, reads = weight[0] - weight[1], isinstance(first, MeanGNN)
+    own, others = delta.chunk(2) if reads else (delta, torch.zeros_like(delta))
+    rows = torch.stack([own, others, second.lins[0].weight[0]])
+    return Linear(rows, bias[0] - bias[1], temperature.nu0, reads)

@@ -3,6 +3,9 @@
 Optional: :mod:`eegnn.nn.fused` does without where Numba is not installed. Only ``float32``; numbers
 that are not (NaN) stay what they are, as in PyTorch. Exponentials and logarithms are polynomials,
 which the compiler turns into vector instructions; their relative error is below 3e-7.
+
+All of it is in one file, since what Numba keeps on disk is made anew when the file of a kernel
+changes, and not when another does.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -106,7 +106,7 @@ class Layers:
                 other.edge_term = left.pop(0)
             steps.append(other)
         bias = None if self.bias is None else left.pop(0)
-        return Layers(**{**vars(self), "steps": steps, "bias": bias})
+        return replace(self, steps=steps, bias=bias)
 
 
 def streamed_mixture(
@@ -292,7 +292,7 @@ def _random_state(h: Tensor) -> tuple[Tensor, Any]:
 
 
 @contextmanager
-def _randomly(state: tuple[Tensor, Any], h: Tensor) -> Any:
+def _randomly(state: tuple[Tensor, Any], h: Tensor) -> Iterator[None]:
     """Draw again what was drawn after that state."""
     devices, states = state[1]
     with torch.random.fork_rng(devices=devices, device_type=h.device.type):
