@@ -24,6 +24,15 @@ from tests.experiments.tiny import config
 SILENCE = 8.0
 
 
+def wait_for(path: Path) -> None:
+    """Wait, a minute at most, for what a worker says by making a file."""
+    end = time.monotonic() + 60
+    while not path.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{path.name} is not there")
+        time.sleep(0.05)
+
+
 def work(home: Path, name: str, where: str, count: int, doomed: bool) -> None:
     """Do the runs. A doomed worker stops in the middle of its second run, to be killed."""
     begun = 0
@@ -34,6 +43,8 @@ def work(home: Path, name: str, where: str, count: int, doomed: bool) -> None:
             begun += 1
             with (home / "begun").open("a") as file:
                 file.write(f"{run.split}\n")
+            if not doomed:  # or the others may do all the runs before it has begun two
+                wait_for(home / "stuck")
         elif doomed and begun == 2:
             (home / "stuck").touch()
             signal.pause()
@@ -65,10 +76,11 @@ def share(home: Path, where: str, count: int) -> list[int]:
     """Return how the workers ended, of which the second was killed and started again."""
     home.mkdir()
     workers = [fork(home, name, where, count, name == "b") for name in "abc"]
-    while not (home / "stuck").exists():
-        time.sleep(0.05)
-    os.kill(workers[1], signal.SIGKILL)
-    os.waitpid(workers[1], 0)
+    try:
+        wait_for(home / "stuck")
+    finally:
+        os.kill(workers[1], signal.SIGKILL)
+        os.waitpid(workers[1], 0)
     workers[1] = fork(home, "b", where, count, False)
     return [os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) for worker in workers]
 
