@@ -60,6 +60,7 @@ class Adjacency:
         self._source = source
         self._values: dict[tuple[Norm, torch.dtype], Tensor] = {}
         self._divisors: dict[torch.dtype, Tensor] = {}
+        self._scales: dict[torch.dtype, Tensor] = {}
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
@@ -176,6 +177,12 @@ class Adjacency:
             sizes = torch.repeat_interleave(self.ptr.diff(), self.ptr.diff())
             self._shares[dtype] = column / sizes
         return self._shares[dtype]
+
+    def scale(self, dtype: torch.dtype) -> Tensor:
+        r""":math:`\mathbf{D}^{-1/2}`, ``[n]``, 1 where there is no neighbour."""
+        if dtype not in self._scales:
+            self._scales[dtype] = self.degree.clamp(min=1).to(dtype).rsqrt()
+        return self._scales[dtype]
 
     def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.

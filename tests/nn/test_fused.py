@@ -31,13 +31,11 @@ kernels: Any = pytest.importorskip("eegnn.nn.kernels")
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Leave rows out whenever possible; note how many each step computes."""
     monkeypatch.setattr(inference, "SMALLEST", 0)
-    monkeypatch.setattr(fused, "KEEPING", 0.0)
-    monkeypatch.setattr(fused, "STARTING", 0)
     computed: list[int] = []
     advance = fused.FusedWalk.advance
 
     def noted(self: fused.FusedWalk, *given: Any) -> None:
-        computed.append(self.h.size(0))
+        computed.append(self.rows)
         advance(self, *given)
 
     monkeypatch.setattr(fused.FusedWalk, "advance", noted)

@@ -244,7 +244,7 @@ def counted_updates() -> Iterator[list[int]]:
         advance(self, h, adj, *given)
 
     def noted_too(self: FusedWalk, *given: Any) -> None:
-        computed.append(self.h.size(0))
+        computed.append(self.rows)
         fused(self, *given)
 
     SASStep.advance_ = noted  # type: ignore[method-assign,assignment]

@@ -112,6 +112,7 @@ class MixtureAnswer(StateAnswer):
 
     def __init__(self, readout: Readout, task: str, bias: Tensor | None = None) -> None:
         super().__init__(readout, bias)
+        self.task = task
         self._mixture = MIXTURES[task]
         # Units along the rows of all that is kept: there are many of them, and few classes. Sums
         # over classes then run over long rows, and with two classes and 10,000 units softmax took

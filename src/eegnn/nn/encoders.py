@@ -39,7 +39,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return ``[n, out_channels]``."""
-        return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu())
+        return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu_())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.bias.numel()})"

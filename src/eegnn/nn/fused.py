@@ -1,7 +1,8 @@
 """Evaluation by compiled kernels: what `NodeWalk` and `GraphWalk` do, in a fraction of the passes
 over memory.
 
-Of a layer PyTorch computes the products, and :mod:`eegnn.nn.kernels` all that lies between them.
+Of each layer :mod:`eegnn.nn.kernels` computes all: two calls, one in which units decide and one in
+which those who go on take a step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from eegnn.graph import Adjacency
 from eegnn.nn import inference
@@ -24,21 +24,19 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.sas import DOUBLE_BITS
 
 Array = np.ndarray[Any, Any]
-#: Leaving out rows takes the time in which a step computes this share of the others, and this many
-#: more.
-KEEPING, STARTING = 1 / 8, 512
+_KINDS = {"regression": "VALUES", "multilabel": "LABELS", "classification": "CLASSES"}
 
 
 class FusedWalk(ABC):
     """Units on their way, as in :class:`~eegnn.nn.inference.WholeWalk`.
 
-    Rows of computed units come in two parts: first those whose answer was open when rows were last
-    left out, of which there are books, then others that matter to them.
+    All that is known of units and nodes stays where it is; :attr:`units` and :attr:`rows` number
+    those that are still computed.
 
     Args:
         kernels: the module.
-        count: how many units there are.
-        h: initial states ``[n, m']``, left alone.
+        units: their initial states ``[U, m']``.
+        h: those of nodes ``[n, m']``, left alone.
         adj: the graph.
         plan: what the units follow.
         answer: what they say when they leave.
@@ -49,7 +47,7 @@ class FusedWalk(ABC):
     def __init__(
         self,
         kernels: ModuleType,
-        count: int,
+        units: Tensor,
         h: Tensor,
         adj: Adjacency,
         plan: inference.Plan,
@@ -58,290 +56,187 @@ class FusedWalk(ABC):
         step_size: float | None,
     ) -> None:
         self.kernels, self.plan, self.rules, self.answer = kernels, plan, plan.rules, answer
-        self.heads = heads
-        self.bias, self.nu0 = np.float32(float(heads.bias)), np.float32(heads.nu0)
-        self.log_keep = np.float32(math.log1p(-self.rules.leak))
-        self.step_size = step_size
-        self.mixing = isinstance(answer, MixtureAnswer)
+        self.width, self.active = h.size(1), units.size(0)
+        self.units = np.arange(self.active)
         assert isinstance(answer.readout, Decoder)
         self.decoder = answer.readout
-        self.weight = heads.weight
-        self.direct = self.mixing and self.decoder.is_linear  # then one product does for all
-        if self.direct:
-            self.weight = torch.cat([heads.weight, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
-        # Of rows. What PyTorch multiplies is a tensor, all else is an array.
-        scale = adj.degree.clamp(min=1).to(h.dtype).rsqrt_()
-        self.scale = scale.numpy()
-        self.h = self.scaled = h * scale.unsqueeze(-1)
-        self.rowptr, self.col = adj.rowptr, adj.col
-        self.buffers = h.new_empty(2, *h.shape)
-        self.edge = self._edge_term()
-        # Of everyone.
-        self.active = self.tried = count
-        self.layer = np.full(count, self.rules.limit)
-        self.tau = np.zeros((self.rules.limit, count), np.float32)
-        self.taken: Array | None = None
-        # Of those with books.
-        self.names = np.arange(count)
-        self.log_stay = np.zeros(count, np.float32)
-        self.left = np.zeros(count, np.bool_)
-        self.passed: Array | None = None
+        self.direct = isinstance(answer, MixtureAnswer) and self.decoder.is_linear
+        self.manner = kernels.Manner(
+            np.float32(float(heads.bias)),
+            np.float32(heads.nu0),
+            heads.reads,
+            self.rules.sampled,
+            np.float32(math.log1p(-self.rules.leak)),
+            np.float32(-1 if step_size is None else step_size),
+            self.rules.freeze,
+        )
+        self.rule, self.limit, self.stated = self._rule()
+        self.kind, self.bias, weight = self._speech(heads.weight)
+        self.heads = kernels.panels_of(weight.T)
+        self.books = self._open_books(units, weight)
+        self.tau = np.zeros((self.rules.limit, self.active), np.float32)
+        # Neighbours are read on one board while new states are written to the other.
+        scale = adj.scale(h.dtype)
+        boards = h.new_empty(2, h.size(0), -(-self.width // kernels.COLUMNS) * kernels.COLUMNS)
+        torch.mul(h, scale.unsqueeze(-1), out=boards[0, :, : self.width])
+        self.read, self.write = boards.numpy()
+        self.graph = kernels.Structure(
+            adj.rowptr.numpy(),
+            adj.col.numpy(),
+            scale.numpy(),
+            scale.reciprocal().numpy(),
+            np.empty((0, self.width), np.float32),
+        )
+        self.steps = [self._step(step) for step in plan.steps]
 
     def run(self, num_layers: int) -> tuple[Tensor, Exits]:
         """Walk to the end; ``num_layers`` is the budget of which the cost is a share."""
         steps = self.rules.limit
         for layer in range(self.rules.limit):
-            tau = self._decide(layer)
+            self._decide(layer, self.rule, self.tau[layer])
             if self.active == 0:
                 steps = layer
                 break
-            if self.step_size is not None:
-                tau.fill(self.step_size)
-            tau = self._narrow(self.rules.limit - layer, tau)
-            if self.rules.freeze and self.active < self.left.size:
-                tau[self.left] = 0
-            self.advance(layer, tau)
+            self._narrow(self.rules.limit - layer)
+            self.advance(layer)
         else:
-            self._close()
-        assert self.taken is not None
-        noted, layers = torch.from_numpy(self.tau[:steps]), torch.from_numpy(self.layer)
-        here = noted
-        if not self.rules.freeze:
-            here = noted.masked_fill(torch.arange(steps).unsqueeze(-1) >= layers, 0.0)
+            self._decide(self.rules.limit, self.kernels.EVERYONE, np.empty_like(self.books.tau))
+        noted, layers = torch.from_numpy(self.tau[:steps]), torch.from_numpy(self.books.layer)
         exits = Exits(
             layer=layers,
-            time=here.sum(dim=0),
+            time=noted.sum(dim=0),
             tau=noted,
             cost=layers.to(noted.dtype).sum() / max(layers.numel() * num_layers, 1),
             num_layers=num_layers,
         )
-        return self.answer.finish(torch.from_numpy(self.taken), layers), exits
+        return self.answer.finish(torch.from_numpy(self.books.answers), layers), exits
 
-    def advance(self, layer: int, tau: Array) -> None:
+    def advance(self, layer: int) -> None:
         """Take a step."""
-        index = layer if len(self.plan.steps) > 1 else 0
-        omega, weight = self.plan.steps[index].scaled
-        inner, around = self.buffers[:, : self.h.size(0)]
-        torch.mm(self.h, omega, out=inner)
-        bags = embedding_bag(
-            self.col, self.scaled, self.rowptr, mode="sum", include_last_offset=True
-        )
-        torch.mm(bags, weight, out=around)
-        if self.edge is not None:
-            around += self.edge[index]
-        self._move(inner.numpy(), around.numpy(), tau, self.tau[layer])
+        graph, omega, weight = self.steps[layer if len(self.steps) > 1 else 0]
+        self._step_all(self.read, self.write, graph, omega, weight, self.heads, self.books)
+        self.read, self.write = self.write, self.read
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many nodes are computed."""
 
     @abstractmethod
-    def _units(self) -> Tensor:
-        """What would be decoded, ``[rows, m']``."""
+    def _states(self, units: Array) -> Tensor:
+        """What would be decoded, ``[u, m']``."""
 
     @abstractmethod
-    def _around(self, others: Array) -> tuple[Array, Array]:
-        """What the heads read from neighbours, and the factor that makes a mean of it."""
+    def _narrow(self, steps: int) -> None:
+        """Leave out what does not matter in the ``steps`` to come."""
 
     @abstractmethod
-    def _narrow(self, steps: int, tau: Array) -> Array:
-        """Leave out rows that do not matter in the ``steps`` to come, if that pays.
+    def _step_all(self, *given: Any) -> None:
+        """Call the kernel of a step."""
 
-        Returns:
-            The step sizes of what is left.
-        """
-
-    @abstractmethod
-    def _move(self, inner: Array, around: Array, tau: Array, noted: Array) -> None:
-        """Change the states, from the products with Ω and W."""
-
-    def _decide(self, layer: int) -> Array:
-        """Let the heads look and units leave; return τ of all that are computed."""
-        units = self._units()
-        facts = self.weight @ units.T
-        own, others, cold = facts[:3].numpy()
-        around, share = self._around(others)
-        tau, books = np.empty_like(own), np.empty((3, self.names.size), np.float32)
-        log_next, here, weight = books
-        limit = self.rules.log_stay_limit
-        self.kernels.decide(
-            own.size,
-            own,
-            around,
-            share,
-            cold,
-            self.bias,
-            self.nu0,
-            self.rules.sampled,
-            tau,
-            self.log_stay,
-            self.log_keep,
-            log_next,
-            here,
-            weight if limit is not None else weight[:0],  # then the log-odds are all that counts
-        )
-        if self.rules.stated is not None:
-            leaving = self.rules.stated.numpy()[self.names] <= layer
-        else:
-            leaving = log_next < 0 if limit is None else log_next <= np.float32(limit)
-        self._leave(layer, leaving, units, facts, log_next, here, weight)
-        return tau
-
-    def _close(self) -> None:
-        """Whoever is still here leaves."""
-        units, here = self._units(), np.exp(self.log_stay)
-        facts, all_of_them = self.weight @ units.T, np.ones(here.size, np.bool_)
-        self._leave(self.rules.limit, all_of_them, units, facts, self.log_stay, here, here)
-
-    def _leave(
-        self,
-        layer: int,
-        leaving: Array,
-        units: Tensor,
-        facts: Tensor,
-        log_next: Array,
-        here: Array,
-        weight: Array,
-    ) -> None:
-        """Let some leave, ``bool``, and the others pass by."""
-        count = self.names.size
+    def _decide(self, layer: int, rule: int, noted: Array) -> None:
+        """Let the heads look and units leave; note the step sizes."""
         if isinstance(self.answer, Record):
-            self.answer.see(units[:count], torch.from_numpy(self.log_stay.copy()))
-        said = self._said(layer, units[:count], facts[3:, :count])
-        if self.taken is None or self.passed is None:
-            width = said.shape[0] if self.mixing else units.size(1)
-            self.taken = np.zeros((self.layer.size, width), np.float32)
-            self.passed = np.zeros_like(said)
-        gone = np.empty(count, np.int64)
-        number = self.kernels.leave(
+            self.answer.see(self._states(self.units), torch.from_numpy(self.books.log_stay.copy()))
+        elif isinstance(self.answer, MixtureAnswer) and not self.direct:
+            said = self.decoder(self._states(self.units), rows=True)
+            self.books.facts[self.units, 3:] = self.answer.shares(said, layer).T.numpy()
+        left = self.kernels.decide(
+            self.units.size * self.books.facts.shape[1],
+            self.units,
             layer,
-            leaving,
-            log_next,
-            here,
-            weight,
-            said,
-            self.log_stay,
-            self.left,
-            self.passed,
-            self.names,
-            gone,
-            self.layer,
-            self.taken,
+            rule,
+            self.limit,
+            self.stated,
+            self.manner,
+            self.graph,
+            self.bias[min(layer, len(self.bias) - 1)],
+            self.kind,
+            self.books,
+            noted,
         )
-        if number and not self.mixing:
-            gone = gone[:number]
-            self.taken[self.names[gone]] = units.numpy()[gone]
-        self.active -= number
+        self.active -= left
+        if left and not isinstance(self.answer, MixtureAnswer):
+            gone = self.units[self.books.layer[self.units] == layer]
+            self.books.answers[gone] = self._states(gone).numpy()
 
-    def _said(self, layer: int, units: Tensor, direct: Tensor) -> Array:
-        """What these exits say, ``[*, U]``; nothing yet where states are decoded at the end."""
-        if not isinstance(self.answer, MixtureAnswer):
-            return np.empty((0, units.size(0)), np.float32)
-        said = direct if self.direct else self.decoder(units, rows=True)
-        return self.answer.shares(said, layer).contiguous().numpy()
+    def _rule(self) -> tuple[int, Any, Array]:
+        """Who leaves: the rule, the limit, and the layers, of which one or none is used."""
+        if self.rules.stated is not None:
+            return self.kernels.STATED, np.float32(0), self.rules.stated.numpy()
+        nobody = np.empty(0, np.int64)
+        if self.rules.log_stay_limit is None:
+            return self.kernels.ODDS, np.float32(0), nobody
+        return self.kernels.THRESHOLD, np.float32(self.rules.log_stay_limit), nobody
 
-    def _pays(self, rows: int) -> bool:
-        """Whether to keep so many rows and leave out the others: one step then makes up for it."""
-        return self.h.size(0) - rows > KEEPING * rows + STARTING
+    def _speech(self, heads: Tensor) -> tuple[int, Array, Tensor]:
+        """What units say: its kind, its bias ``[*, C]`` at each layer, and what to multiply states
+        with, ``[3 + C, m']``, to have it and what the heads say."""
+        out = self.decoder.mlp.lins[-1].weight.size(0)  # type: ignore[operator]
+        if not isinstance(self.answer, MixtureAnswer):  # states, decoded at the end
+            return self.kernels.VALUES, np.empty((1, 0), np.float32), heads
+        if not self.direct:
+            shares = self.answer.shares(heads.new_zeros(out, 1), 0).size(0)
+            weight = torch.cat([heads, heads.new_zeros(shares, self.width)])
+            return self.kernels.VALUES, np.zeros((1, shares), np.float32), weight
+        bias = self.answer.bias
+        weight = torch.cat([heads, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
+        kind = getattr(self.kernels, _KINDS[self.answer.task])
+        return kind, (heads.new_zeros(1, out) if bias is None else bias).numpy(), weight
 
-    def _keep(self, units: Array) -> None:
-        """Keep the books of these units alone."""
-        assert self.passed is not None
-        self.names, self.log_stay = self.names[units], self.log_stay[units]
-        self.passed = self.passed[:, units]
-        self.left = np.zeros(units.size, np.bool_)
+    def _open_books(self, units: Tensor, weight: Tensor) -> Any:
+        count = units.size(0)
+        if isinstance(self.answer, MixtureAnswer):
+            said = self.bias.shape[1] * (2 if self.kind == self.kernels.LABELS else 1)
+        else:
+            said = self.width
+        facts = (units @ weight.T).numpy()
+        return self.kernels.Books(
+            facts,
+            facts[:, 1].copy(),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.float32),
+            np.zeros((count, said), np.float32),
+            np.full(count, self.rules.limit),
+            np.empty(count, np.float32),
+        )
 
-    def _keep_constants(self, rows: Array) -> None:
-        """Keep what does not change of these rows alone."""
-        self.scale = self.scale[rows]
-        if self.edge is not None:
-            self.edge = [term.index_select(0, torch.from_numpy(rows)) for term in self.edge]
-
-    def _edge_term(self) -> list[Tensor] | None:
-        """The edge terms of the steps, to be added before `scale` is applied."""
-        if self.plan.steps[0].edge_term is None:
-            return None
-        scale = torch.from_numpy(self.scale).unsqueeze(-1) / DOUBLE_BITS
-        return [step.edge_term / scale for step in self.plan.steps]
+    def _step(self, step: Any) -> tuple[Any, Array, Array]:
+        """What kernels need of a step."""
+        graph = self.graph
+        if step.edge_term is not None:
+            graph = graph._replace(edge=(DOUBLE_BITS * step.edge_term).contiguous().numpy())
+        return graph, *step.panels(self.kernels)
 
 
 class FusedNodeWalk(FusedWalk):
-    """Algorithm 1 without gradients, as :class:`~eegnn.nn.inference.NodeWalk`.
+    """Algorithm 1 without gradients, as :class:`~eegnn.nn.inference.NodeWalk`."""
 
-    Nodes keep their names when others are left out: neighbours are read where they have always
-    been, so a smaller graph is a copy of some rows of the structure.
-    """
+    def __init__(self, kernels: ModuleType, h: Tensor, *given: Any) -> None:
+        super().__init__(kernels, h, h, *given)
+        self.tried = self.active
 
-    def __init__(self, kernels: ModuleType, h: Tensor, adj: Adjacency, *given: Any) -> None:
-        super().__init__(kernels, h.size(0), h, adj, *given)
-        self.h = h.clone()
-        self.share = np.square(self.scale)
-        self.rows = self.names
-        self.board = np.zeros(h.size(0), np.float32)
+    @property
+    def rows(self) -> int:
+        """How many nodes are computed."""
+        return self.units.size
 
-    def _units(self) -> Tensor:
-        return self.h
+    def _states(self, units: Array) -> Tensor:
+        states = self.read[units, : self.width] * self.graph.undo[units, None]
+        return torch.from_numpy(states)
 
-    def _around(self, others: Array) -> tuple[Array, Array]:
-        if not self.heads.reads:
-            return others, self.share  # all 0
-        around = np.empty_like(others)
-        self.kernels.add_neighbours(
-            self.col.numel(),
-            self.rows,
-            others,
-            self.rowptr.numpy(),
-            self.col.numpy(),
-            self.board,
-            around,
-        )
-        return around, self.share
-
-    def _narrow(self, steps: int, tau: Array) -> Array:
+    def _narrow(self, steps: int) -> None:
+        books = self.books
         if self.rules.freeze:
-            if not self._pays(self.active):
-                return tau
-            rows = active = self._here()
-        else:
-            if 4 * self.active > 3 * self.tried:
-                return tau
+            count = self.kernels.drop(self.units, books.left, self.read, self.write)
+            self.units = self.units[:count]
+        elif 4 * self.active <= 3 * self.tried:
             self.tried = self.active
-            active = self._here()
-            reached = self._reach(active, steps)
-            if reached is None:
-                return tau
-            rows = reached
-        rowptr, col = self.rowptr.new_empty(rows.size + 1), torch.empty_like(self.col)
-        entries = self.kernels.select_rows(
-            self.rowptr.numpy(), self.col.numpy(), rows, rowptr.numpy(), col.numpy()
-        )
-        self.rowptr, self.col = rowptr, col[:entries]
-        self.rows, self.share = self.rows[rows], self.share[rows]
-        self.h = self.h.index_select(0, torch.from_numpy(rows))
-        self._keep_constants(rows)
-        self._keep(active)
-        return tau[rows]
+            inside = np.zeros(books.left.size, np.bool_)
+            inside[self.units] = ~books.left[self.units]
+            graph = self.graph
+            self.kernels.reach(graph.rowptr, graph.col, self.units, inside, steps - 1)
+            self.units = self.units[inside[self.units]]
 
-    def _here(self) -> Array:
-        return np.flatnonzero(~self.left)
-
-    def _reach(self, active: Array, steps: int) -> Array | None:
-        """The active rows, then all others from which they are reached in time."""
-        inside = np.zeros(self.layer.size, np.bool_)
-        inside[self.names[active]] = True
-        self.kernels.reach(self.rowptr.numpy(), self.col.numpy(), self.rows, inside, steps - 1)
-        others = inside[self.rows]
-        others[active] = False
-        if not self._pays(active.size + int(others.sum())):
-            return None
-        return np.concatenate([active, np.flatnonzero(others)])
-
-    def _move(self, inner: Array, around: Array, tau: Array, noted: Array) -> None:
-        self.kernels.advance_nodes(
-            inner.size,
-            self.rows,
-            self.h.numpy(),
-            inner,
-            around,
-            self.scale,
-            tau,
-            self.names.size,
-            noted,
-            self.scaled.numpy(),
-        )
+    def _step_all(self, *given: Any) -> None:
+        self.kernels.step_nodes(self.units.size * self.width, self.units, *given)

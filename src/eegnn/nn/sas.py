@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -146,6 +146,7 @@ class SASStep:
         self.omega = conv.omega.T.contiguous().T
         self.weight = conv.weight.T.contiguous().T
         self._scaled: tuple[Tensor, Tensor] | None = None
+        self._panels: tuple[Any, Any] | None = None
         self.edge_term: Tensor | None = None
         if conv.edge is not None:
             assert edge_attr is not None
@@ -210,18 +211,34 @@ class SASStep:
         tau: Tensor | float,
         buffer: Tensor | None,
     ) -> None:
-        """:meth:`advance_` with one pass over memory after the products."""
-        own, (omega, weight) = h[: adj.inner], self.scaled
-        inner = torch.empty_like(own) if buffer is None else buffer[: adj.inner]
-        torch.mm(own, omega, out=inner)
-        around = adj.propagate(h, "sym")[: adj.inner] @ weight
+        """:meth:`advance_` in two passes over memory: one writes the states as neighbours read
+        them, one does the rest."""
+        scale = adj.scale(h.dtype)
+        width = -(-h.size(1) // kernels.COLUMNS) * kernels.COLUMNS
+        if buffer is None or width != h.size(1):
+            buffer = h.new_empty(h.size(0), width)
+        edge = h.new_empty(0, h.size(1))
         if self.edge_term is not None:
             rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
-            around.add_(self.edge_term[rows], alpha=DOUBLE_BITS)
+            edge = DOUBLE_BITS * self.edge_term[rows]
         if not isinstance(tau, Tensor):
-            tau = own.new_full((own.size(0),), tau)
-        given = (own, inner, around, tau.contiguous())
-        kernels.advance(own.numel(), *(t.numpy() for t in given))
+            tau = h.new_full((adj.inner,), tau)
+        graph = (adj.rowptr, adj.col, scale, scale, edge)  # nothing has to be multiplied back
+        kernels.advance(
+            adj.inner * width,
+            h.numpy(),
+            buffer.numpy(),
+            kernels.Structure(*(t.numpy() for t in graph)),
+            *self.panels(kernels),
+            tau.contiguous().numpy(),
+        )
+
+    def panels(self, kernels: ModuleType) -> tuple[Any, Any]:
+        """:attr:`scaled` as kernels read them."""
+        if self._panels is None:
+            omega, weight = self.scaled
+            self._panels = kernels.panels_of(omega), kernels.panels_of(weight)
+        return self._panels
 
     @property
     def scaled(self) -> tuple[Tensor, Tensor]:
