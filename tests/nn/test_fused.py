@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import Any
 
 import pytest
@@ -245,7 +246,8 @@ def test_kernels_are_not_needed(rows: list[int], monkeypatch: pytest.MonkeyPatch
         return original(name, *given, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.delitem(__import__("sys").modules, "eegnn.nn.kernels", raising=False)
+    for module in [name for name in sys.modules if name.startswith("eegnn.nn.kernels")]:
+        monkeypatch.delitem(sys.modules, module)
     compiled._kernels.cache_clear()
     try:
         graph = grid(0)

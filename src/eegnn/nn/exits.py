@@ -20,7 +20,7 @@ class Exits:
             at once has 0, one that never chose to leave has ``num_layers``.
         time: ``[U]``, :math:`\sum_l \tau^l` over those steps: the paper's continuous exit.
         tau: ``[steps run, U]``, every step size; 0 where a unit that had left was not updated,
-            no longer mattered, or was not asked.
+            or no longer mattered.
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
         num_layers: the budget :math:`L`.

@@ -102,9 +102,12 @@ class FusedWalk(ABC):
         else:
             self._decide(self.rules.limit, self.kernels.EVERYONE, np.empty_like(self.books.tau))
         noted, layers = torch.from_numpy(self.tau[:steps]), torch.from_numpy(self.books.layer)
+        here = noted
+        if not self.rules.freeze:
+            here = noted.masked_fill(torch.arange(steps).unsqueeze(-1) >= layers, 0.0)
         exits = Exits(
             layer=layers,
-            time=noted.sum(dim=0),
+            time=here.sum(dim=0),
             tau=noted,
             cost=layers.to(noted.dtype).sum() / max(layers.numel() * num_layers, 1),
             num_layers=num_layers,
@@ -154,6 +157,7 @@ class FusedWalk(ABC):
             self.kind,
             self.books,
             noted,
+            self.units.size == self.books.left.size,
         )
         self.active -= left
         if left and not isinstance(self.answer, MixtureAnswer):

@@ -1,0 +1,300 @@
+"""Steps of SAS-GNN: of all nodes, of some, of all nodes of some graphs; and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import prange
+
+from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, inlined, part
+from eegnn.nn.kernels.maths import BITS, half_relu_tanh
+from eegnn.nn.kernels.products import COLUMNS, add_16, add_32, add_64, product
+
+_FIRST = np.arange(BLOCK)
+
+
+class Structure(NamedTuple):
+    """A graph: its rows, 1/√degree and √degree, and edge terms ``[n, m']`` or ``[0, m']``."""
+
+    rowptr: Array
+    col: Array
+    scale: Array
+    undo: Array
+    edge: Array
+
+
+class Books(NamedTuple):
+    """What is known of units, by their number.
+
+    ``facts`` is ``[U, 3 + C]`` or wider: δ of a unit, its part in that of neighbours, 1/ν before
+    its softplus, and what it would say. ``board`` repeats the second. ``answers`` ``[U, *]`` is
+    what they have passed, to which they add when they leave.
+    """
+
+    facts: Array
+    board: Array
+    left: Array
+    log_stay: Array
+    answers: Array
+    layer: Array
+    tau: Array
+
+
+@inlined
+def _new_states(
+    rows: Any,
+    own: Any,
+    scaled: bool,
+    read: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    tau: Any,
+    work: Any,
+) -> None:
+    """H + τ ReLU(tanh(z)) of a block of rows, in ``work[0]``.
+
+    H is ``own``, ``scaled`` or not, and ``read`` is H / √degree. ``omega`` and ``weight`` are
+    panels of 2Ω / ln 2 and 2W / ln 2; ``tau`` is of the block.
+    """
+    new, inner, around = work[0], work[1], work[2]
+    for a in range(rows.shape[0]):
+        i = U(rows[a])
+        begin, end, c = graph.rowptr[i], graph.rowptr[i + U(1)], 0
+        while c + 64 <= read.shape[1]:
+            add_64(graph.col, begin, end, read, c, new, a)
+            c += 64
+        if c + 32 <= read.shape[1]:
+            add_32(graph.col, begin, end, read, c, new, a)
+            c += 32
+        if c < read.shape[1]:
+            add_16(graph.col, begin, end, read, c, new, a)
+    product(own, rows, omega, inner)
+    product(new, _FIRST[: rows.shape[0]], weight, around)
+    for a in range(rows.shape[0]):
+        i = U(rows[a])
+        w, t = graph.scale[i], F(2) * tau[a]
+        u = graph.undo[i] if scaled else F(1)
+        h, v, first, second = own[i], new[a], inner[a], around[a]
+        if graph.edge.shape[0] > 0:
+            term = graph.edge[i]
+            for k in range(term.shape[0]):
+                second[k] += term[k] / w
+        for k in range(omega.shape[1]):
+            y = u * (F(0) if first[k] < F(0) else first[k]) - w * second[k]
+            v[k] = u * h[k] + t * half_relu_tanh(y)
+
+
+@part
+def _scale(p: int, parts: int, states: Any, scale: Any, read: Any) -> None:
+    for i in range(p, states.shape[0], parts):
+        h, new, w = states[i], read[i], scale[i]
+        for k in range(h.shape[0]):
+            new[k] = w * h[k]
+
+
+@part
+def _advance(
+    p: int,
+    parts: int,
+    rows: Any,
+    states: Any,
+    read: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    tau: Any,
+    work: Any,
+) -> None:
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        _new_states(block, states, False, read, graph, omega, weight, tau[lo:], work[p])
+        for a in range(block.shape[0]):
+            h, v = states[lo + a], work[p, 0, a]
+            for k in range(h.shape[0]):
+                h[k] = v[k]
+
+
+@Kernel
+def advance(
+    parts: int,
+    states: Array,
+    read: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    tau: Array,
+) -> None:
+    """Let the first nodes, as many as ``tau`` has, take a step in place. Then ``read`` has the
+    states before it, scaled, as neighbours read them."""
+    rows = np.arange(tau.shape[0])
+    work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
+    for p in prange(parts):
+        _scale(p, parts, states, graph.scale, read)
+    for p in prange(parts):
+        _advance(p, parts, rows, states, read, graph, omega, weight, tau, work)
+
+
+@part
+def _go_back(p: int, parts: int, inner: Any, around: Any, tau: Any, grad: Any, by_tau: Any) -> None:
+    for i in range(p, inner.shape[0], parts):
+        own, others, g, t = inner[i], around[i], grad[i], tau[i]
+        total = F(0)
+        for k in range(own.shape[0]):
+            before = own[k]
+            z = others[k] - (F(0) if before < F(0) else before)
+            y = F(2) * half_relu_tanh(-F(2) * BITS * z)
+            by_y = g[k]
+            total += by_y * y
+            # No branch around a product, or there are no vectors.
+            by_z = t * by_y * (F(1) - y * y)
+            by_z = by_z if y > F(0) else F(0)
+            others[k] = by_z
+            own[k] = by_z if before > F(0) else F(0)
+        by_tau[i] = total
+
+
+@Kernel
+def go_back(
+    parts: int, inner: Array, around: Array, tau: Array, grad: Array, by_tau: Array
+) -> None:
+    """The gradients of a step, from that of the new states and the products HΩ and ĀHW, in whose
+    place they are written: that of z, and its part that goes through ReLU(HΩ)."""
+    for p in prange(parts):
+        _go_back(p, parts, inner, around, tau, grad, by_tau)
+
+
+@part
+def _step_nodes(
+    p: int,
+    parts: int,
+    rows: Any,
+    read: Any,
+    write: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    heads: Any,
+    books: Any,
+    work: Any,
+) -> None:
+    new, seen, tau = work[p, 0], work[p, 1], work[p, 3, 0]
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        for a in range(block.shape[0]):
+            tau[a] = books.tau[block[a]]
+        _new_states(block, read, True, read, graph, omega, weight, tau, work[p])
+        product(new, _FIRST[: block.shape[0]], heads, seen)
+        for a in range(block.shape[0]):
+            i = U(block[a])
+            w, h, v, facts, found = graph.scale[i], write[i], new[a], books.facts[i], seen[a]
+            for k in range(omega.shape[1]):
+                h[k] = w * v[k]
+            for k in range(facts.shape[0]):
+                facts[k] = found[k]
+            books.board[i] = found[1]
+
+
+@Kernel
+def step_nodes(
+    parts: int,
+    rows: Array,
+    read: Array,
+    write: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    heads: Array,
+    books: Books,
+) -> None:
+    """Let some nodes take a step, from the states that neighbours read to those that they will
+    read, and let the heads look."""
+    width = max(read.shape[1], heads.shape[0] * COLUMNS, BLOCK)
+    work = np.empty((parts, 4, BLOCK, width), np.float32)
+    for p in prange(parts):
+        _step_nodes(p, parts, rows, read, write, graph, omega, weight, heads, books, work)
+
+
+@part
+def _step_graphs(
+    p: int,
+    parts: int,
+    graphs: Any,
+    ptr: Any,
+    nodes: Any,
+    read: Any,
+    write: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    heads: Any,
+    books: Any,
+    pooled: Any,
+    share: Any,
+    work: Any,
+) -> None:
+    new, tau = work[p, 0], work[p, 3, 0]
+    for b in range(p, graphs.shape[0], parts):
+        g = U(graphs[b])
+        total, facts = pooled[g], books.facts[g]
+        for a in range(BLOCK):
+            tau[a] = books.tau[g]
+        for k in range(total.shape[0]):
+            total[k] = F(0)
+        for lo in range(ptr[g], ptr[g + U(1)], BLOCK):
+            block = nodes[lo : min(lo + BLOCK, ptr[g + U(1)])]
+            _new_states(block, read, True, read, graph, omega, weight, tau, work[p])
+            for a in range(block.shape[0]):
+                w, h, v = graph.scale[lo + a], write[lo + a], new[a]
+                for k in range(total.shape[0]):
+                    h[k] = w * v[k]
+                    total[k] += v[k]
+        for k in range(total.shape[0]):
+            total[k] *= share[g]
+        for k in range(facts.shape[0]):
+            facts[k] = F(0)
+        for c in range(heads.shape[0]):
+            for k in range(total.shape[0]):
+                one = total[k]
+                for j in range(min(COLUMNS, facts.shape[0] - c * COLUMNS)):
+                    facts[c * COLUMNS + j] += one * heads[c, k, j]
+
+
+@Kernel
+def step_graphs(
+    parts: int,
+    graphs: Array,
+    ptr: Array,
+    nodes: Array,
+    read: Array,
+    write: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    heads: Array,
+    books: Books,
+    pooled: Array,
+    share: Array,
+) -> None:
+    """:func:`step_nodes` for all nodes of some graphs, whose sums times ``share`` are what the
+    heads look at."""
+    work = np.empty((parts, 4, BLOCK, max(read.shape[1], BLOCK)), np.float32)
+    for p in prange(parts):
+        _step_graphs(
+            p,
+            parts,
+            graphs,
+            ptr,
+            nodes,
+            read,
+            write,
+            graph,
+            omega,
+            weight,
+            heads,
+            books,
+            pooled,
+            share,
+            work,
+        )

@@ -1,0 +1,45 @@
+"""Graphs, books and numbers for the kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from eegnn import Adjacency
+from tests.graphs import both_ways
+
+kernels: Any = pytest.importorskip("eegnn.nn.kernels")
+RNG = np.random.default_rng(0)
+
+
+def random_edge_index(n: int, pairs: int, seed: int = 0) -> torch.Tensor:
+    drawn = np.random.default_rng(seed).integers(0, n, (pairs, 2)).tolist()
+    return both_ways(sorted({(min(u, v), max(u, v)) for u, v in drawn if u != v}))
+
+
+def array(*shape: int, positive: bool = False) -> np.ndarray[Any, Any]:
+    draw = RNG.uniform(0.1, 1, shape) if positive else RNG.normal(size=shape)
+    return draw.astype(np.float32)
+
+
+def structure(adj: Adjacency, edge: np.ndarray[Any, Any]) -> Any:
+    scale = adj.scale(torch.float32)
+    arrays = (adj.rowptr, adj.col, scale, scale.reciprocal())
+    return kernels.Structure(*(t.numpy() for t in arrays), edge)
+
+
+def books(facts: Any, said: int, log_stay: Any = None) -> Any:
+    """Of units who have not said anything yet."""
+    count = len(facts)
+    return kernels.Books(
+        facts,
+        facts[:, 1].copy(),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.float32) if log_stay is None else log_stay,
+        np.zeros((count, said), np.float32),
+        np.full(count, 99),
+        array(count, positive=True),
+    )

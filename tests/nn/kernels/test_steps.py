@@ -1,0 +1,127 @@
+"""Steps, against `Adjacency` and dense products in double precision, and against autograd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from eegnn import Adjacency
+from tests.nn.kernels.examples import array, books, random_edge_index, structure
+
+kernels: Any = pytest.importorskip("eegnn.nn.kernels")
+
+WIDTHS = [5, 16, 33, 70]
+
+
+def padded(states: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """With columns that nobody should read, to the next multiple of 16."""
+    more = -states.shape[1] % 16
+    return np.pad(states, ((0, 0), (0, more)), constant_values=np.nan)
+
+
+def after_a_step(
+    adj: Adjacency, h: Any, omega: Any, weight: Any, edge: Any, tau: Any
+) -> np.ndarray[Any, Any]:
+    """H + τ ReLU(tanh(ĀHW − ReLU(HΩ) + E)) in double precision, where kernels are given twice
+    that over ln 2."""
+    h64, omega64, weight64, edge64 = (
+        torch.from_numpy(a).double() for a in (h, omega, weight, edge)
+    )
+    around = adj.propagate(h64, "sym") @ weight64 + (edge64 if edge64.numel() else 0)
+    z = (around - (h64 @ omega64).relu()) * np.log(2) / 2
+    return (h64 + torch.from_numpy(tau).double().unsqueeze(-1) * z.tanh().relu()).numpy()
+
+
+def drawn(width: int, with_edges: bool) -> tuple[Any, Any, Any, Any, Any]:
+    h, omega, weight = array(60, width), array(width, width), array(width, width)
+    edge = array(60, width) if with_edges else np.empty((0, width), np.float32)
+    return h, omega, weight, edge, array(60, positive=True)
+
+
+def panels(*weights: Any) -> list[Any]:
+    return [kernels.panels_of(torch.from_numpy(weight)) for weight in weights]
+
+
+@pytest.mark.parametrize("with_edges", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_step_of_all_nodes(width: int, with_edges: bool, graph: Adjacency, threads: int) -> None:
+    h, omega, weight, edge, tau = given = drawn(width, with_edges)
+    truth = after_a_step(graph, *given)
+    before, read = h.copy(), np.empty_like(padded(h))
+    kernels.advance(1, h, read, structure(graph, edge), *panels(omega, weight), tau)
+    np.testing.assert_allclose(h, truth, atol=2e-5)
+    scale = graph.scale(torch.float32).numpy()[:, None]
+    np.testing.assert_array_equal(read[:, :width], scale * before)
+
+
+def test_a_step_of_the_first_nodes_alone(graph: Adjacency) -> None:
+    h, omega, weight, edge, tau = given = drawn(16, False)
+    truth, before = after_a_step(graph, *given), h.copy()
+    read = np.empty_like(h)
+    kernels.advance(1, h, read, structure(graph, edge), *panels(omega, weight), tau[:37])
+    np.testing.assert_allclose(h[:37], truth[:37], atol=2e-5)
+    np.testing.assert_array_equal(h[37:], before[37:])
+
+
+@pytest.mark.parametrize("facts", [3, 5, 20])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_step_of_some_nodes(width: int, facts: int, graph: Adjacency, threads: int) -> None:
+    h, omega, weight, edge, _ = drawn(width, True)
+    known, heads, rows = books(array(60, facts), 2), array(width, facts), np.arange(3, 60, 2)
+    old, others = known.facts.copy(), np.setdiff1d(np.arange(60), rows)
+    truth = after_a_step(graph, h, omega, weight, edge, known.tau)
+    scale = graph.scale(torch.float32).numpy()[:, None]
+    read, write = padded(scale * h), padded(array(60, width))
+    before = write.copy()
+    kernels.step_nodes(
+        1, rows, read, write, structure(graph, edge), *panels(omega, weight, heads), known
+    )
+    np.testing.assert_allclose(write[rows, :width], (scale * truth)[rows], atol=2e-5)
+    np.testing.assert_array_equal(write[others], before[others])
+    np.testing.assert_allclose(known.facts[rows], (truth @ heads)[rows], atol=2e-4)
+    np.testing.assert_array_equal(known.facts[others], old[others])
+    np.testing.assert_array_equal(known.board[rows], known.facts[rows, 1])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_step_of_some_graphs(width: int, threads: int) -> None:
+    sizes = torch.tensor([5, 0, 40, 1, 14])
+    batch = torch.repeat_interleave(torch.arange(5), sizes)
+    edge_index = torch.cat([random_edge_index(40, 99) + 5, random_edge_index(14, 30) + 46], dim=1)
+    adj = Adjacency.from_edge_index(edge_index, 60, batch)
+    h, omega, weight, edge, _ = drawn(width, False)
+    known, heads, some = books(array(5, 4), 1), array(width, 4), np.array([1, 2, 3])
+    share, pooled, old = array(5, positive=True), array(5, width), known.facts.copy()
+    ptr = np.concatenate([[0], np.cumsum(sizes.numpy())])
+    truth = after_a_step(adj, h, omega, weight, edge, known.tau[batch.numpy()])
+    scale = adj.scale(torch.float32).numpy()[:, None]
+    read = padded(scale * h)
+    write, boards = np.zeros_like(read), (read, structure(adj, edge))
+    kernels.step_graphs(
+        1, some, ptr, np.arange(60), read, write, boards[1], *panels(omega, weight, heads), known,
+        pooled, share,
+    )  # fmt: skip
+    inside = slice(5, 46)
+    np.testing.assert_allclose(write[inside, :width], (scale * truth)[inside], atol=2e-5)
+    for g in some:
+        sum_ = share[g] * truth[ptr[g] : ptr[g + 1]].sum(axis=0)
+        np.testing.assert_allclose(pooled[g], sum_, atol=2e-4)
+        np.testing.assert_allclose(known.facts[g], sum_ @ heads, atol=2e-3)
+    np.testing.assert_array_equal(known.facts[[0, 4]], old[[0, 4]])
+
+
+def test_gradients_of_a_step_are_those_of_autograd() -> None:
+    inner, around, grad = array(9, 5), array(9, 5), array(9, 5)
+    tau, by_tau = array(9, positive=True), array(9)
+    leaves = [
+        torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in (inner, around, tau)
+    ]
+    z = leaves[1] - leaves[0].relu()
+    new = leaves[2].unsqueeze(-1) * z.tanh().relu()
+    by = torch.autograd.grad(new, leaves, torch.from_numpy(grad).double())
+    kernels.go_back(9, inner, around, tau, grad, by_tau)
+    for found, truth in zip((-inner, around, by_tau), by, strict=True):
+        np.testing.assert_allclose(found, truth.numpy(), atol=1e-6)
