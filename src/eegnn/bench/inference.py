@@ -59,6 +59,10 @@ class Row:
     mean_exit: float | None = None
 
 
+#: From the name of a model and its depth to a forward pass.
+Ways = dict[tuple[str, int], Callable[[], Any]]
+
+
 class StatedEEGNN:
     """An EEGNN whose nodes leave when they are told to.
 
@@ -108,15 +112,17 @@ def compare(
     with use_threads(threads):
         for name in datasets:
             graph = shape(name, data_dir)
+            ways: Ways = {}
             for depth in layers:
-                ways = peers(graph.x, graph.adj, graph.classes, depth, default)
+                some = peers(graph.x, graph.adj, graph.classes, depth, default)
                 exits = stated_exits(name, graph.nodes, depth)
-                ways["EEGNN"] = StatedEEGNN(graph, depth, exits, "evolve")
-                ways["EEGNN, freeze"] = StatedEEGNN(graph, depth, exits, "freeze")
-                ways[f"EEGNN, exits ≤ {EARLY}"] = StatedEEGNN(
+                some["EEGNN"] = StatedEEGNN(graph, depth, exits, "evolve")
+                some["EEGNN, freeze"] = StatedEEGNN(graph, depth, exits, "freeze")
+                some[f"EEGNN, exits ≤ {EARLY}"] = StatedEEGNN(
                     graph, depth, exits.clamp(max=EARLY), "evolve"
                 )
-                rows += _measure(graph, depth, ways, passes)
+                ways |= {(model, depth): call for model, call in some.items()}
+            rows += _measure(graph, ways, passes)
     return rows
 
 
@@ -151,7 +157,8 @@ def compare_runs(
                 ways["EEGNN, trained, freeze, PyTorch alone"] = partial(
                     _alone, frozen, x, adj, edge_attr
                 )
-            rows += _measure(graph, model.num_layers, ways, passes)
+            of_run: Ways = {(name, model.num_layers): call for name, call in ways.items()}
+            rows += _measure(graph, of_run, passes)
     return rows
 
 
@@ -208,28 +215,19 @@ def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def _measure(
-    graph: Shape, layers: int, ways: dict[str, Callable[[], Any]], passes: int
-) -> list[Row]:
-    found: dict[str, tuple[float, float]] = {}
-    for name, call in ways.items():
-        if name.startswith("EEGNN"):
+def _measure(graph: Shape, ways: Ways, passes: int) -> list[Row]:
+    """All models and depths take turns, so that depths can be compared too."""
+    found: dict[tuple[str, int], tuple[float, float]] = {}
+    for (model, layers), call in ways.items():
+        if model.startswith("EEGNN"):
             with counted_updates() as computed:
                 _, exits = call()
             full = max(graph.nodes * layers, 1)
-            found[name] = sum(computed) / full, float(exits.layer.double().mean())
+            found[model, layers] = sum(computed) / full, float(exits.layer.double().mean())
+    about = (graph.name, graph.real, graph.nodes, graph.edges)
     return [
-        Row(
-            graph.name,
-            graph.real,
-            graph.nodes,
-            graph.edges,
-            name,
-            layers,
-            seconds,
-            *found.get(name, (None, None)),
-        )
-        for name, seconds in medians(ways, passes).items()
+        Row(*about, model, layers, seconds, *found.get((model, layers), (None, None)))
+        for (model, layers), seconds in medians(ways, passes).items()
     ]
 
 

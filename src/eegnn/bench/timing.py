@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 #: Seconds after which a pass counts as slow; there are a tenth of the passes then.
 SLOW = 2.0
+Key = TypeVar("Key", bound=Hashable)
 
 
-def medians(ways: Mapping[str, Callable[[], Any]], passes: int) -> dict[str, float]:
+def medians(ways: Mapping[Key, Callable[[], Any]], passes: int) -> dict[Key, float]:
     """Return the median of the seconds that each way takes.
 
     Every way runs once to warm up. Then all ways take turns, so that whatever else the machine
@@ -25,7 +26,7 @@ def medians(ways: Mapping[str, Callable[[], Any]], passes: int) -> dict[str, flo
         passes: timed calls of each; a tenth of them (at least one) of a slow one.
     """
     slow = {name for name, call in ways.items() if seconds(call) > SLOW}
-    found: dict[str, list[float]] = {name: [] for name in ways}
+    found: dict[Key, list[float]] = {name: [] for name in ways}
     for number in range(passes):
         for name, call in ways.items():
             if name not in slow or number % 10 == 0:
