@@ -13,6 +13,7 @@ from eegnn.experiments.study import (
     Quantity,
     Score,
 )
+from eegnn.report.study import study_markdown
 from tests.experiments import tiny
 
 
@@ -71,6 +72,13 @@ def test_a_plan_takes_all_splits_a_few_or_those_that_are_named() -> None:
     assert Plan().over(10, 2) == tuple(range(10))
     assert Plan(quick=True).over(10, 2) == (0, 1)
     assert Plan(quick=True, splits=(3, 5)).over(10, 2) == (3, 5)
+
+
+def test_the_command_says_what_was_asked_for() -> None:
+    assert Plan().command("tu") == "eegnn reproduce tu"
+    some = Plan(quick=True, splits=(0, 3))
+    assert some.command("tu") == "eegnn reproduce tu --quick --splits 0,3"
+    assert f"Written by `{some.command('tiny')}`." in study_markdown(tiny.EXPERIMENT, some, [])
 
 
 def test_a_run_that_several_cells_need_is_done_once() -> None:

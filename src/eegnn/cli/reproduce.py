@@ -286,7 +286,7 @@ def _row(experiment: Experiment, plan: Plan, out: Path, data_dir: Path | None) -
         "done": sum(map(book.has, configs)),
         "missing": missing_data(configs, data_dir),
         "needs": experiment.needs,
-        "command": f"eegnn reproduce {experiment.name}{' --quick' if plan.quick else ''}",
+        "command": plan.command(experiment.name),
     }
 
 

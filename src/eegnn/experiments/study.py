@@ -169,6 +169,11 @@ class Plan(NamedTuple):
         """Return the splits, or seeds, of an experiment that has so many."""
         return self.splits or tuple(range(quick if self.quick else full))
 
+    def command(self, name: str) -> str:
+        """Return what to type for an experiment of this name."""
+        splits = "" if self.splits is None else f" --splits {','.join(map(str, self.splits))}"
+        return f"eegnn reproduce {name}{' --quick' if self.quick else ''}{splits}"
+
 
 @dataclass(frozen=True)
 class Experiment:

@@ -68,7 +68,6 @@ def study_csv(table: Sequence[Measured]) -> str:
 def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]) -> str:
     """Make the page of an experiment: our numbers, the paper's beside them, and what it says."""
     name = file_name(experiment, plan)
-    quick = " --quick" if plan.quick else ""
     parts = [
         f"# {experiment.title}" + (" (quick version)" if plan.quick else ""),
         f"{experiment.shows} {experiment.settings}",
@@ -78,7 +77,7 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
             f"**This is the quick version**: {experiment.quick}. It shows that all works; do not "
             "compare its numbers with the paper's."
         )
-    parts.append(f"Written by `eegnn reproduce {experiment.name}{quick}`.")
+    parts.append(f"Written by `{plan.command(experiment.name)}`.")
     parts.append(f"![{experiment.title}]({name}.png)")
     for group in dict.fromkeys(m.cell.group for m in table):
         parts += ours([m for m in table if m.cell.group == group], group)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eegnn.experiments.study import Experiment, Measured
+from eegnn.experiments.study import Experiment, Measured, Plan
 from eegnn.report.study import beside, ours, said, table_line
 
 #: What is counted.
@@ -93,7 +93,7 @@ def _count_line(name: str, found: Counter[str]) -> str:
 def _section(study: Study) -> list[str]:
     experiment, table = study.experiment, study.table
     parts = [f"## {experiment.name}", f"{experiment.title}. {experiment.shows}"]
-    cost = f"`eegnn reproduce {experiment.name}`, {experiment.minutes[0]:,g} minutes of a core"
+    cost = f"`{Plan().command(experiment.name)}`, {experiment.minutes[0]:,g} minutes of a core"
     if experiment.needs:
         cost += f"; needs {experiment.needs}"
     if study.missing:
