@@ -440,3 +440,16 @@ def test_advancing_in_place_adds_the_step(
             moved = h[[3, 0]] + tau[:2].unsqueeze(-1) * conv(h, adj, attr)[[3, 0]]
             torch.testing.assert_close(few[:2], moved, rtol=0, atol=tolerance)
             assert torch.equal(few[2:], h[order][2:])
+
+
+@pytest.mark.parametrize("width", [5, 16])
+def test_advancing_states_that_lie_by_columns(width: int) -> None:
+    torch.manual_seed(0)
+    adj = Adjacency.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 4)
+    by_rows = torch.randn(4, width)
+    by_columns = by_rows.T.contiguous().T
+    with torch.no_grad():
+        step = SASConv(width).eval().bind(adj)
+        step.advance_(by_rows, adj, 0.5)
+        step.advance_(by_columns, adj, 0.5)
+    torch.testing.assert_close(by_columns, by_rows, rtol=0, atol=1e-6)

@@ -186,7 +186,7 @@ class SASStep:
             self._add_(own, self(h, adj)[: adj.inner].to(h.dtype), tau)
             return
         omega, weight = self.scaled
-        kernels = kernels_for(h)
+        kernels = kernels_for(h) if h.is_contiguous() else None
         if kernels is not None:
             self._advance_by(kernels, h, adj, tau, buffer)
             return
@@ -220,7 +220,7 @@ class SASStep:
         edge = h.new_empty(0, h.size(1))
         if self.edge_term is not None:
             rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
-            edge = DOUBLE_BITS * self.edge_term[rows]
+            edge = (DOUBLE_BITS * self.edge_term[rows]).contiguous()
         if not isinstance(tau, Tensor):
             tau = h.new_full((adj.inner,), tau)
         graph = (adj.rowptr, adj.col, scale, scale, edge)  # nothing has to be multiplied back

@@ -12,6 +12,7 @@ from eegnn import Adjacency
 from tests.nn.kernels.examples import array, books, random_edge_index, structure
 
 kernels: Any = pytest.importorskip("eegnn.nn.kernels")
+numba: Any = pytest.importorskip("numba")
 
 WIDTHS = [5, 16, 33, 70]
 
@@ -125,3 +126,11 @@ def test_gradients_of_a_step_are_those_of_autograd() -> None:
     kernels.go_back(9, inner, around, tau, grad, by_tau)
     for found, truth in zip((-inner, around, by_tau), by, strict=True):
         np.testing.assert_allclose(found, truth.numpy(), atol=1e-6)
+
+
+def test_arrays_that_lie_by_columns_are_refused(graph: Adjacency) -> None:
+    h, omega, weight, edge, tau = drawn(16, False)
+    with pytest.raises(numba.TypingError):
+        kernels.advance(
+            1, np.asfortranarray(h), h.copy(), structure(graph, edge), *panels(omega, weight), tau
+        )

@@ -33,6 +33,11 @@ def _place(builder: Any, array: Any, *index: Any) -> Any:
     return builder.gep(array.data, [flat])
 
 
+def _in_rows(*arrays: Any) -> bool:
+    """Whether arrays of these types are C-contiguous; nothing is compiled for any other."""
+    return all(array.layout == "C" for array in arrays)
+
+
 def _load(builder: Any, place: Any, number: int) -> list[Any]:
     """Vectors that lie one after the other."""
     first = builder.bitcast(place, _VECTOR.as_pointer())
@@ -98,6 +103,8 @@ def _multiply(
             _store(builder, found, _place(builder, out, row, column))
         return context.get_dummy_value()
 
+    if not _in_rows(a, panels, out):
+        return None
     index = [types.intp] * 4
     return types.void(a, *index, panels, types.intp, out, types.intp), generate
 
@@ -151,7 +158,7 @@ def _adder(number: int) -> Any:
             return context.get_dummy_value()
 
         i = types.intp
-        return types.void(rows, i, i, a, i, out, i), generate
+        return (types.void(rows, i, i, a, i, out, i), generate) if _in_rows(rows, a, out) else None
 
     return add_rows
 
