@@ -43,7 +43,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=300,
         )
     assert ran.returncode == 0, ran.stderr
     return home, json.loads(ran.stdout.splitlines()[-1]), ran.stderr
