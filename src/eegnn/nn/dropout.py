@@ -28,19 +28,32 @@ class Dropout(nn.Module):
         super().__init__()
         self.p = _check.number("dropout", p, 0, 1)
 
+    @property
+    def below(self) -> int:
+        """A number of 16 bits below this one keeps an entry."""
+        return round((1 - self.p) * _LEVELS) - _LEVELS // 2
+
+    @property
+    def factor(self) -> float:
+        """What is kept is multiplied by this."""
+        return _LEVELS / max(self.below + _LEVELS // 2, 1)
+
+    def draw(self, h: Tensor) -> Tensor | None:
+        """Draw the numbers, ``int16`` of the shape of ``h``, on a CPU; ``None``: all are kept."""
+        if not self.training or self.below == _LEVELS // 2 or h.numel() == 0:
+            return None
+        words = torch.empty(math.ceil(h.numel() / 4), dtype=torch.int64)
+        return words.random_(-(2**63), None).view(torch.int16)[: h.numel()].view(h.shape)
+
     def forward(self, h: Tensor) -> Tensor:
         """Return the shape of ``h``; ``h`` itself in evaluation."""
-        if not self.training or self.p == 0 or h.numel() == 0:
-            return h
         if h.device.type != "cpu":
-            return nn.functional.dropout(h, self.p)
-        kept = round((1 - self.p) * _LEVELS)
-        if kept in (0, _LEVELS):
-            return h * float(kept > 0)
-        words = torch.empty(math.ceil(h.numel() / 4), dtype=torch.int64)
-        numbers = words.random_(-(2**63), None).view(torch.int16)[: h.numel()].view(h.shape)
-        mask = (numbers < kept - _LEVELS // 2).to(h.dtype)
-        return h * mask.mul_(_LEVELS / kept)
+            return nn.functional.dropout(h, self.p, self.training)
+        drawn = self.draw(h)
+        if drawn is None:
+            return h
+        mask = (drawn < self.below).to(h.dtype)
+        return h * mask.mul_(self.factor)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.p:g})"

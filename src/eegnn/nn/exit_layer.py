@@ -11,12 +11,12 @@ from torch.utils.checkpoint import checkpoint
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.nn.advance import advance
 from eegnn.nn.graph_inference import graph_reader
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.inference import Look, reader
 from eegnn.nn.mixture import MIXTURES, leaky
 from eegnn.nn.pooling import POOLS, said_of_graphs, spread
-from eegnn.nn.recompute import advance_again
 from eegnn.nn.steps import Step, as_steps
 
 Level = Literal["node", "graph"]
@@ -150,9 +150,7 @@ class ExitLayer(nn.Module):
         step = steps[layer] if len(steps) > 1 else steps[0]
         if self.level == "graph":
             tau = spread(tau, adj)
-        if self.recompute and torch.is_grad_enabled():
-            return advance_again(step, h, adj, tau)
-        return torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
+        return advance(step, h, adj, tau, self.recompute)
 
     def steps(self) -> Iterable[Any]:
         """One step, or one for each layer."""

@@ -13,8 +13,12 @@ from torch.nn.functional import logsigmoid
 
 from eegnn.graph import Adjacency
 from eegnn.nn.answers import Readout, states_alone
+from eegnn.nn.compiled import kernels_for
+from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
+from eegnn.nn.inference import Linear, linear_heads
+from eegnn.nn.look import look
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
 from eegnn.nn.sas import SASStep
@@ -55,16 +59,25 @@ class Mixed:
         loop = self.loop
         if loop.recompute and loop.objective == "expected" and self._can_stream(h):
             return self._streamed(h)
-        units, score, tau = self._at_once(h) if self._can_wait(h) else self._one_by_one(h)
-        if loop.recompute:
-            outputs = torch.stack([loop.keep(self.readout, one) for one in units])
-        else:
-            outputs = _decoded(self.readout, units)
-        outputs = shifted(outputs, self.bias)
+        dim, outputs, score, tau = self._all_exits(h)
         exits = mixed_exits(score, tau.detach(), loop.num_layers)
         log_weight = exit_log_probabilities(score)
-        out = MIXTURES[loop.task].mean(log_weight, outputs)
+        out = MIXTURES[loop.task].mean(log_weight, outputs, dim)
+        outputs = outputs.transpose(1, 2) if dim == 1 else outputs
         return out, dataclasses.replace(exits, outputs=outputs, log_weight=log_weight)
+
+    def _all_exits(self, h: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
+        """The dimension of classes in what is said at each layer, ``[L + 1, U, C]`` or, with 1,
+        ``[L + 1, C, U]``; that, and for each step ``[steps, U]`` the scores and τ."""
+        if not self._can_wait(h) and (heads := self._heads_of_kernels(h)) is not None:
+            outputs, score, tau = self._by_kernels(h, heads)
+            return 1, outputs, score, tau
+        units, score, tau = self._at_once(h) if self._can_wait(h) else self._one_by_one(h)
+        if self.loop.recompute:
+            outputs = torch.stack([self.loop.keep(self.readout, one) for one in units])
+        else:
+            outputs = _decoded(self.readout, units)
+        return -1, shifted(outputs, self.bias), score, tau
 
     def _one_by_one(self, h: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
         """What is decoded at each layer, and for each step ``[steps, U]`` the scores and τ."""
@@ -107,6 +120,46 @@ class Mixed:
         decision = self.loop.decide(torch.stack(units[:-1]), self.adj, noisy=False)
         return units, decision.score, tau.expand(self.limit, -1)
 
+    def _heads_of_kernels(self, h: Tensor) -> Linear | None:
+        """The weights of the heads, if the kernels can look for them and for the decoder."""
+        loop, readout = self.loop, self.readout
+        known = isinstance(readout, Decoder) and readout.is_linear
+        if not known or loop.level == "graph" or loop.head_norm or loop.recompute:
+            return None
+        if h.numel() == 0 or kernels_for(h) is None:
+            return None
+        if torch.is_autocast_enabled(h.device.type):
+            return None
+        return linear_heads(loop.confidence, loop.temperature)
+
+    def _by_kernels(self, h: Tensor, heads: Linear) -> tuple[Tensor, Tensor, Tensor]:
+        """What is said at each layer, ``[L + 1, C, n]``, and for each step the scores and τ."""
+        loop, adj, decoder = self.loop, self.adj, self.readout
+        assert isinstance(decoder, Decoder)
+        log_stay = h.new_zeros(h.size(0))
+        said, scores, taus = [], [], []
+        for layer in range(self.limit):
+            looks = look(h, adj, heads, decoder)
+            said.append(looks.said)
+            score, tau = self._scores(looks.delta, looks.inverse)
+            scores.append(score)
+            if self.freezing:
+                log_stay = log_stay + logsigmoid(score.detach())
+                tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
+            taus.append(tau)
+            h = loop.advance(h, adj, self.steps, layer, tau)
+        said.append(decoder(h, rows=True))
+        outputs = torch.stack(said)
+        if self.bias is not None:
+            outputs = outputs + self.bias[: outputs.size(0)].unsqueeze(-1)
+        return outputs, stacked(scores, log_stay), stacked(taus, log_stay)
+
+    def _scores(self, delta: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
+        """From δ and 1/ν to the log-odds of continuing and the step sizes."""
+        scaled = delta * inverse
+        tau = self.loop.step_sizes(scaled.sigmoid(), self.adj)
+        return leaky(scaled, self.loop.leak_by_layer), tau
+
     def _can_stream(self, h: Tensor) -> bool:
         """Whether all that gradients go to is known."""
         parts = (self.loop.confidence, self.loop.temperature, self.readout)
@@ -119,16 +172,15 @@ class Mixed:
 
     def _streamed(self, h: Tensor) -> tuple[Tensor, Exits]:
         """Keep the states alone for the backward pass."""
-        loop, adj, look = self.loop, self.adj, self.loop.reader()
+        loop, adj, reader = self.loop, self.adj, self.loop.reader()
 
         def decide(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             decision = loop.decide(h, adj, False)
             return decision.units, decision.score, loop.step_sizes(decision.tau, adj)
 
         def glance(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            units, delta, inverse = look(h, adj)
-            scaled = delta * inverse
-            return units, leaky(scaled, loop.leak_by_layer), loop.step_sizes(scaled.sigmoid(), adj)
+            units, delta, inverse = reader(h, adj)
+            return units, *self._scores(delta, inverse)
 
         layers = Layers(
             decide=decide,

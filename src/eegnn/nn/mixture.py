@@ -104,12 +104,17 @@ class Mixture(NamedTuple):
     share: Callable[[Tensor], Tensor]
     back: Callable[[Tensor], Tensor]
 
-    def mean(self, log_weight: Tensor, output: Tensor) -> Tensor:
-        """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture."""
-        weight, term = log_weight.unsqueeze(-1), self.encode(output, -1)
+    def mean(self, log_weight: Tensor, output: Tensor, dim: int = -1) -> Tensor:
+        """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture.
+
+        With ``dim=1`` outputs are ``[L + 1, C, U]``: with few classes a fraction of the time.
+        """
+        weight, term = log_weight.unsqueeze(dim), self.encode(output, dim)
         if self.logarithmic:
-            return self.decode(torch.logsumexp(weight + term, dim=0))
-        return self.decode((weight.exp() * term).sum(dim=0))
+            total = torch.logsumexp(weight + term, dim=0)
+        else:
+            total = (weight.exp() * term).sum(dim=0)
+        return self.decode(total.T if dim == 1 else total)
 
 
 def _label_terms(output: Tensor, dim: int) -> Tensor:

@@ -147,6 +147,7 @@ class SASStep:
         self.weight = conv.weight.T.contiguous().T
         self._scaled: tuple[Tensor, Tensor] | None = None
         self._panels: tuple[Any, Any] | None = None
+        self._panels_back: tuple[Any, Any] | None = None
         self.edge_term: Tensor | None = None
         if conv.edge is not None:
             assert edge_attr is not None
@@ -213,25 +214,29 @@ class SASStep:
     ) -> None:
         """:meth:`advance_` in two passes over memory: one writes the states as neighbours read
         them, one does the rest."""
-        scale = adj.scale(h.dtype)
         width = -(-h.size(1) // kernels.COLUMNS) * kernels.COLUMNS
         if buffer is None or width != h.size(1):
             buffer = h.new_empty(h.size(0), width)
-        edge = h.new_empty(0, h.size(1))
-        if self.edge_term is not None:
-            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
-            edge = (DOUBLE_BITS * self.edge_term[rows]).contiguous()
         if not isinstance(tau, Tensor):
             tau = h.new_full((adj.inner,), tau)
-        graph = (adj.rowptr, adj.col, scale, scale, edge)  # nothing has to be multiplied back
         kernels.advance(
             adj.inner * width,
             h.numpy(),
             buffer.numpy(),
-            kernels.Structure(*(t.numpy() for t in graph)),
+            self.structure(kernels, h, adj),
             *self.panels(kernels),
             tau.contiguous().numpy(),
         )
+
+    def structure(self, kernels: ModuleType, h: Tensor, adj: Adjacency) -> Any:
+        """The graph, with the edge term, as kernels read it."""
+        scale = adj.scale(h.dtype)
+        edge = h.new_empty(0, h.size(1))
+        if self.edge_term is not None:
+            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
+            edge = (DOUBLE_BITS * self.edge_term.detach()[rows]).contiguous()
+        graph = (adj.rowptr, adj.col, scale, scale, edge)  # nothing has to be multiplied back
+        return kernels.Structure(*(t.numpy() for t in graph))
 
     def panels(self, kernels: ModuleType) -> tuple[Any, Any]:
         """:attr:`scaled` as kernels read them."""
@@ -240,11 +245,18 @@ class SASStep:
             self._panels = kernels.panels_of(omega), kernels.panels_of(weight)
         return self._panels
 
+    def panels_back(self, kernels: ModuleType) -> tuple[Any, Any]:
+        """Ωᵀ and Wᵀ as kernels read them."""
+        if self._panels_back is None:
+            omega, weight = self.omega.detach(), self.weight.detach()
+            self._panels_back = kernels.panels_of(omega.T), kernels.panels_of(weight.T)
+        return self._panels_back
+
     @property
     def scaled(self) -> tuple[Tensor, Tensor]:
         """The weights times 2 / ln 2, with which the activation is a power of two."""
         if self._scaled is None:
-            self._scaled = DOUBLE_BITS * self.omega, DOUBLE_BITS * self.weight
+            self._scaled = DOUBLE_BITS * self.omega.detach(), DOUBLE_BITS * self.weight.detach()
         return self._scaled
 
     def is_plain(self, h: Tensor) -> bool:

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.nn.advance import advance
 from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.recompute import advance_again
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.weights import Storage
 
@@ -148,10 +148,8 @@ class SASGNN(GraphModel):
             step = steps[layer] if len(steps) > 1 else steps[0]
             if in_place:
                 step.advance_(h, adj, self.step_size, buffer)
-            elif self.recompute:
-                h = advance_again(step, h, adj, self.step_size)
             else:
-                h = torch.add(h, step(h, adj).to(h.dtype), alpha=self.step_size)
+                h = advance(step, h, adj, self.step_size, self.recompute)
         return h
 
     def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:

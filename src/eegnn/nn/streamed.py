@@ -26,10 +26,10 @@ from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import get_device_states, set_device_states
 
 from eegnn.graph import Adjacency
+from eegnn.nn.advance import advanced, step_gradients
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
-from eegnn.nn.recompute import advanced, step_gradients
 from eegnn.nn.sas import SASStep
 
 #: From states to what would be decoded, ``[U, m']``, the log-odds of continuing and τ, ``[U]``.
@@ -234,7 +234,7 @@ class _Back:
             return [(moved, by_next)]
         given = (step.omega, step.weight, step.edge_term)
         with torch.no_grad():
-            self.by_h, *found, by_tau = step_gradients(h, *given, tau, adj, by_next)
+            self.by_h, *found, by_tau = step_gradients(step, h, adj, tau, by_next)
         for tensor, gradient in zip(given, found, strict=True):
             if tensor is not None and tensor.requires_grad:
                 self._add(tensor, gradient)

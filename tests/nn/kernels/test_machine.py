@@ -21,7 +21,10 @@ kernels: Any = pytest.importorskip("eegnn.nn.kernels")
 machine: Any = pytest.importorskip("eegnn.nn.kernels.machine")
 
 
-@pytest.mark.parametrize("name", ["advance", "step_nodes", "step_graphs", "decide", "go_back"])
+@pytest.mark.parametrize(
+    "name",
+    ["advance", "step_nodes", "step_graphs", "decide", "walk", "go_back", "look", "look_back"],
+)
 def test_both_ways_are_kept_apart_on_disk(name: str) -> None:
     kernel = getattr(kernels, name)
     one, other = (way.py_func.__qualname__ for way in (kernel.serial, kernel.parallel))

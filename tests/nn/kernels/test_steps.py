@@ -1,4 +1,4 @@
-"""Steps, against `Adjacency` and dense products in double precision, and against autograd."""
+"""Steps, against `Adjacency` and dense products in double precision."""
 
 from __future__ import annotations
 
@@ -112,20 +112,6 @@ def test_a_step_of_some_graphs(width: int, threads: int) -> None:
         np.testing.assert_allclose(pooled[g], sum_, atol=2e-4)
         np.testing.assert_allclose(known.facts[g], sum_ @ heads, atol=2e-3)
     np.testing.assert_array_equal(known.facts[[0, 4]], old[[0, 4]])
-
-
-def test_gradients_of_a_step_are_those_of_autograd() -> None:
-    inner, around, grad = array(9, 5), array(9, 5), array(9, 5)
-    tau, by_tau = array(9, positive=True), array(9)
-    leaves = [
-        torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in (inner, around, tau)
-    ]
-    z = leaves[1] - leaves[0].relu()
-    new = leaves[2].unsqueeze(-1) * z.tanh().relu()
-    by = torch.autograd.grad(new, leaves, torch.from_numpy(grad).double())
-    kernels.go_back(9, inner, around, tau, grad, by_tau)
-    for found, truth in zip((-inner, around, by_tau), by, strict=True):
-        np.testing.assert_allclose(found, truth.numpy(), atol=1e-6)
 
 
 def test_arrays_that_lie_by_columns_are_refused(graph: Adjacency) -> None:

@@ -22,7 +22,8 @@ from eegnn.nn.kernels.decisions import (
     reach,
 )
 from eegnn.nn.kernels.products import COLUMNS, panels_of
-from eegnn.nn.kernels.steps import Books, Structure, advance, go_back, step_graphs, step_nodes
+from eegnn.nn.kernels.steps import Books, Structure, advance, step_graphs, step_nodes
+from eegnn.nn.kernels.training import go_back, look, look_back, walk
 
 __all__ = [
     "CLASSES",
@@ -40,8 +41,11 @@ __all__ = [
     "decide",
     "drop",
     "go_back",
+    "look",
+    "look_back",
     "panels_of",
     "reach",
     "step_graphs",
     "step_nodes",
+    "walk",
 ]

@@ -1,4 +1,4 @@
-"""Steps of SAS-GNN: of all nodes, of some, of all nodes of some graphs; and back."""
+"""Steps of SAS-GNN: of all nodes, of some, of all nodes of some graphs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numba import prange
 
 from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, inlined, part
-from eegnn.nn.kernels.maths import BITS, half_relu_tanh
+from eegnn.nn.kernels.maths import half_relu_tanh
 from eegnn.nn.kernels.products import COLUMNS, add_16, add_32, add_64, product
 
-_FIRST = np.arange(BLOCK)
+#: The rows of a block.
+FIRST = np.arange(BLOCK)
 
 
 class Structure(NamedTuple):
@@ -42,6 +43,27 @@ class Books(NamedTuple):
 
 
 @inlined
+def products_of(
+    rows: Any, own: Any, read: Any, graph: Any, omega: Any, weight: Any, work: Any
+) -> None:
+    """Of a block of rows: the sums over neighbours in ``work[0]``, the states times Ω in
+    ``work[1]``, the sums times W in ``work[2]``; arguments as in :func:`_new_states`."""
+    for a in range(rows.shape[0]):
+        i = U(rows[a])
+        begin, end, c = graph.rowptr[i], graph.rowptr[i + U(1)], 0
+        while c + 64 <= read.shape[1]:
+            add_64(graph.col, begin, end, read, c, work[0], a)
+            c += 64
+        if c + 32 <= read.shape[1]:
+            add_32(graph.col, begin, end, read, c, work[0], a)
+            c += 32
+        if c < read.shape[1]:
+            add_16(graph.col, begin, end, read, c, work[0], a)
+    product(own, rows, omega, work[1])
+    product(work[0], FIRST[: rows.shape[0]], weight, work[2])
+
+
+@inlined
 def _new_states(
     rows: Any,
     own: Any,
@@ -58,20 +80,8 @@ def _new_states(
     H is ``own``, ``scaled`` or not, and ``read`` is H / √degree. ``omega`` and ``weight`` are
     panels of 2Ω / ln 2 and 2W / ln 2; ``tau`` is of the block.
     """
+    products_of(rows, own, read, graph, omega, weight, work)
     new, inner, around = work[0], work[1], work[2]
-    for a in range(rows.shape[0]):
-        i = U(rows[a])
-        begin, end, c = graph.rowptr[i], graph.rowptr[i + U(1)], 0
-        while c + 64 <= read.shape[1]:
-            add_64(graph.col, begin, end, read, c, new, a)
-            c += 64
-        if c + 32 <= read.shape[1]:
-            add_32(graph.col, begin, end, read, c, new, a)
-            c += 32
-        if c < read.shape[1]:
-            add_16(graph.col, begin, end, read, c, new, a)
-    product(own, rows, omega, inner)
-    product(new, _FIRST[: rows.shape[0]], weight, around)
     for a in range(rows.shape[0]):
         i = U(rows[a])
         w, t = graph.scale[i], F(2) * tau[a]
@@ -87,7 +97,8 @@ def _new_states(
 
 
 @part
-def _scale(p: int, parts: int, states: Any, scale: Any, read: Any) -> None:
+def scaled_rows(p: int, parts: int, states: Any, scale: Any, read: Any) -> None:
+    """The states, each times its scale, as neighbours read them."""
     for i in range(p, states.shape[0], parts):
         h, new, w = states[i], read[i], scale[i]
         for k in range(h.shape[0]):
@@ -131,38 +142,9 @@ def advance(
     rows = np.arange(tau.shape[0])
     work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
     for p in prange(parts):
-        _scale(p, parts, states, graph.scale, read)
+        scaled_rows(p, parts, states, graph.scale, read)
     for p in prange(parts):
         _advance(p, parts, rows, states, read, graph, omega, weight, tau, work)
-
-
-@part
-def _go_back(p: int, parts: int, inner: Any, around: Any, tau: Any, grad: Any, by_tau: Any) -> None:
-    for i in range(p, inner.shape[0], parts):
-        own, others, g, t = inner[i], around[i], grad[i], tau[i]
-        total = F(0)
-        for k in range(own.shape[0]):
-            before = own[k]
-            z = others[k] - (F(0) if before < F(0) else before)
-            y = F(2) * half_relu_tanh(-F(2) * BITS * z)
-            by_y = g[k]
-            total += by_y * y
-            # No branch around a product, or there are no vectors.
-            by_z = t * by_y * (F(1) - y * y)
-            by_z = by_z if y > F(0) else F(0)
-            others[k] = by_z
-            own[k] = by_z if before > F(0) else F(0)
-        by_tau[i] = total
-
-
-@Kernel
-def go_back(
-    parts: int, inner: Array, around: Array, tau: Array, grad: Array, by_tau: Array
-) -> None:
-    """The gradients of a step, from that of the new states and the products HΩ and ĀHW, in whose
-    place they are written: that of z, and its part that goes through ReLU(HΩ)."""
-    for p in prange(parts):
-        _go_back(p, parts, inner, around, tau, grad, by_tau)
 
 
 @part
@@ -185,7 +167,7 @@ def _step_nodes(
         for a in range(block.shape[0]):
             tau[a] = books.tau[block[a]]
         _new_states(block, read, True, read, graph, omega, weight, tau, work[p])
-        product(new, _FIRST[: block.shape[0]], heads, seen)
+        product(new, FIRST[: block.shape[0]], heads, seen)
         for a in range(block.shape[0]):
             i = U(block[a])
             w, h, v, facts, found = graph.scale[i], write[i], new[a], books.facts[i], seen[a]

@@ -1,0 +1,302 @@
+"""A step of SAS-GNN that can be gone back, and what heads and decoder see of the states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import prange
+
+from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, part
+from eegnn.nn.kernels.maths import half_relu_tanh
+from eegnn.nn.kernels.products import COLUMNS, product
+from eegnn.nn.kernels.steps import FIRST, Structure, products_of, scaled_rows
+
+
+@part
+def _walk(
+    p: int,
+    parts: int,
+    rows: Any,
+    states: Any,
+    read: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    tau: Any,
+    new: Any,
+    kept: Any,
+    work: Any,
+) -> None:
+    inner, around = work[p, 1], work[p, 2]
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        products_of(block, states, read, graph, omega, weight, work[p])
+        for a in range(block.shape[0]):
+            i = U(block[a])
+            w, t = graph.scale[i], F(2) * tau[i]
+            h, v, y = states[i], new[i], kept[i]
+            first, second = inner[a], around[a]
+            if graph.edge.shape[0] > 0:
+                term = graph.edge[i]
+                for k in range(term.shape[0]):
+                    second[k] += term[k] / w
+            for k in range(h.shape[0]):
+                before = first[k]
+                half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
+                v[k] = h[k] + t * half
+                y[k] = F(-2) * half if before > F(0) else F(2) * half
+
+
+@Kernel
+def walk(
+    parts: int,
+    states: Array,
+    read: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    tau: Array,
+    new: Array,
+    kept: Array,
+) -> None:
+    """:func:`~eegnn.nn.kernels.steps.advance` to ``new``, with all that the way back needs besides
+    the states in ``kept``: ΔH, which is never negative, with a minus where HΩ is positive."""
+    rows = np.arange(states.shape[0])
+    work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
+    for p in prange(parts):
+        scaled_rows(p, parts, states, graph.scale, read)
+    for p in prange(parts):
+        _walk(p, parts, rows, states, read, graph, omega, weight, tau, new, kept, work)
+
+
+@part
+def _before_activation(
+    p: int,
+    parts: int,
+    kept: Any,
+    tau: Any,
+    grad: Any,
+    scale: Any,
+    both: Any,
+    read: Any,
+    by_tau: Any,
+) -> None:
+    for i in range(p, kept.shape[0], parts):
+        delta, g, own, board = kept[i], grad[i], both[i], read[i]
+        w, t, total = scale[i], tau[i], F(0)
+        for k in range(delta.shape[0]):
+            y, by_y = delta[k], g[k]
+            total += by_y * abs(y)
+            # No branch around a product, or there are no vectors.
+            by_z = t * by_y * (F(1) - y * y)
+            by_z = by_z if y != F(0) else F(0)
+            own[k] = by_z if y < F(0) else F(0)
+            board[k] = w * by_z
+        by_tau[i] = total
+
+
+@part
+def _before_products(
+    p: int,
+    parts: int,
+    rows: Any,
+    both: Any,
+    read: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    grad: Any,
+    by_h: Any,
+    work: Any,
+) -> None:
+    sums, inner, around = work[p, 0], work[p, 1], work[p, 2]
+    width = grad.shape[1]
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        products_of(block, both, read, graph, omega, weight, work[p])
+        for a in range(block.shape[0]):
+            i = U(block[a])
+            w, g, out, others = graph.scale[i], grad[i], by_h[i], both[i, width:]
+            total, first, second = sums[a], inner[a], around[a]
+            for k in range(width):
+                out[k] = g[k] - first[k] + w * second[k]
+                others[k] = w * total[k]
+
+
+@Kernel
+def go_back(
+    parts: int,
+    kept: Array,
+    tau: Array,
+    grad: Array,
+    read: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    both: Array,
+    by_h: Array,
+    by_tau: Array,
+) -> None:
+    """What the gradient of new states makes of itself: ``by_h`` and ``by_tau``, and in ``both``,
+    ``[n, 2m']``, what H is multiplied with to have those of −Ω and of W.
+
+    ``kept`` is from :func:`walk`, ``omega`` and ``weight`` are panels of Ωᵀ and Wᵀ. Then ``read``
+    has the gradient of z, scaled. Since Ā is symmetric, Ā ∂z is needed once: Hᵀ(Ā ∂z) is the
+    gradient of W and (Ā ∂z)Wᵀ that of H.
+    """
+    rows = np.arange(kept.shape[0])
+    work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
+    for p in prange(parts):
+        _before_activation(p, parts, kept, tau, grad, graph.scale, both, read, by_tau)
+    for p in prange(parts):
+        _before_products(p, parts, rows, both, read, graph, omega, weight, grad, by_h, work)
+
+
+@part
+def _look(
+    p: int,
+    parts: int,
+    rows: Any,
+    states: Any,
+    heads: Any,
+    decoder: Any,
+    drawn: Any,
+    below: int,
+    factor: float,
+    facts: Any,
+    said: Any,
+    work: Any,
+) -> None:
+    seen, heard, left = work[p, 0], work[p, 1], work[p, 2]
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        product(states, block, heads, seen)
+        if drawn.shape[0] > 0:
+            for a in range(block.shape[0]):
+                h, random, z = states[block[a]], drawn[block[a]], left[a]
+                for k in range(h.shape[0]):
+                    z[k] = factor * h[k] if random[k] < below else F(0)
+            product(left, FIRST[: block.shape[0]], decoder, heard)
+        else:
+            product(states, block, decoder, heard)
+        for c in range(facts.shape[0]):
+            row = facts[c]
+            for a in range(block.shape[0]):
+                row[lo + a] = seen[a, c]
+        for c in range(said.shape[0]):
+            row = said[c]
+            for a in range(block.shape[0]):
+                row[lo + a] = heard[a, c]
+
+
+@Kernel
+def look(
+    parts: int,
+    states: Array,
+    heads: Array,
+    decoder: Array,
+    drawn: Array,
+    below: int,
+    factor: float,
+    facts: Array,
+    said: Array,
+) -> None:
+    """``facts`` ``[3, n]`` and ``said`` ``[C, n]``: the states times panels of ``heads``, and,
+    after dropout, times those of ``decoder``. What is kept, times ``factor``, is where the number
+    ``drawn`` ``[n, m']`` is ``below``; nothing is dropped if none are drawn."""
+    rows = np.arange(states.shape[0])
+    width = max(-(-states.shape[1] // COLUMNS), heads.shape[0], decoder.shape[0]) * COLUMNS
+    work = np.empty((parts, 3, BLOCK, width), np.float32)
+    for p in prange(parts):
+        _look(p, parts, rows, states, heads, decoder, drawn, below, factor, facts, said, work)
+
+
+@part
+def _look_back(
+    p: int,
+    parts: int,
+    states: Any,
+    heads: Any,
+    decoder: Any,
+    drawn: Any,
+    below: int,
+    factor: float,
+    by_facts: Any,
+    by_said: Any,
+    by_h: Any,
+    by_heads: Any,
+    by_decoder: Any,
+    work: Any,
+) -> None:
+    z, by_z = work[p, 0], work[p, 1]
+    for i in range(p, states.shape[0], parts):
+        h, out = states[i], by_h[i]
+        for k in range(h.shape[0]):
+            by_z[k] = F(0)
+        if drawn.shape[0] > 0:
+            random = drawn[i]
+            for k in range(h.shape[0]):
+                z[k] = factor * h[k] if random[k] < below else F(0)
+        else:
+            for k in range(h.shape[0]):
+                z[k] = h[k]
+        for c in range(by_said.shape[0]):
+            g, weight, total = by_said[c, i], decoder[c], by_decoder[p, c]
+            for k in range(h.shape[0]):
+                by_z[k] += g * weight[k]
+                total[k] += g * z[k]
+        if drawn.shape[0] > 0:
+            random = drawn[i]
+            for k in range(h.shape[0]):
+                out[k] = factor * by_z[k] if random[k] < below else F(0)
+        else:
+            for k in range(h.shape[0]):
+                out[k] = by_z[k]
+        for c in range(by_facts.shape[0]):
+            g, weight, total = by_facts[c, i], heads[c], by_heads[p, c]
+            for k in range(h.shape[0]):
+                out[k] += g * weight[k]
+                total[k] += g * h[k]
+
+
+@Kernel
+def look_back(
+    parts: int,
+    states: Array,
+    heads: Array,
+    decoder: Array,
+    drawn: Array,
+    below: int,
+    factor: float,
+    by_facts: Array,
+    by_said: Array,
+    by_h: Array,
+    by_heads: Array,
+    by_decoder: Array,
+) -> None:
+    """The gradients of :func:`look`, those of ``heads`` ``[3, m']`` and ``decoder`` ``[C, m']``
+    added to the first of ``by_heads`` and ``by_decoder``, which are 0."""
+    work = np.empty((parts, 2, states.shape[1]), np.float32)
+    heads_of = np.zeros((parts, heads.shape[0], heads.shape[1]), np.float32)
+    decoder_of = np.zeros((parts, decoder.shape[0], decoder.shape[1]), np.float32)
+    for p in prange(parts):
+        _look_back(
+            p,
+            parts,
+            states,
+            heads,
+            decoder,
+            drawn,
+            below,
+            factor,
+            by_facts,
+            by_said,
+            by_h,
+            heads_of,
+            decoder_of,
+            work,
+        )
+    for p in range(parts):
+        by_heads += heads_of[p]
+        by_decoder += decoder_of[p]
