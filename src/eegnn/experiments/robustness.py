@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
     "those of our models, whose heads may be others than the paper's.",
     quick="on Peptides-func, which has the same graphs with other labels, and its recipe; a "
     "twentieth of the graphs, one epoch, batches of 32, one seed",
-    minutes=(250_000, 8),
+    minutes=(250_000, 6),
     cells=cells,
     draw=lambda table, path: draw_exits([m for m in table if m.cell.column == EXIT], path),
     needs="a GPU, or a hundred cores",
