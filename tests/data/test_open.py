@@ -6,6 +6,8 @@ import torch
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
 from eegnn.data.open import open_problem
+from eegnn.data.registry import categories_of
+from tests.data.tiny import tiny_mirror
 
 
 def test_a_file_is_opened_by_its_ending(tmp_path: Path) -> None:
@@ -27,6 +29,16 @@ def test_graph_transfer_is_opened_by_kind_and_distance(tmp_path: Path) -> None:
     assert (len(problem.train), len(problem.val), len(problem.test)) == (10, 1, 1)
 
 
+def test_sets_of_many_graphs_take_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EEGNN_MIRROR", str(tiny_mirror(tmp_path / "mirror")))
+    whole = open_problem("peptides-func", 0, tmp_path / "data")
+    half = open_problem("peptides-func@0.5", 0, tmp_path / "data")
+    assert len(half.train) == max(1, round(0.5 * len(whole.train)))
+    assert len(half.graphs) == sum(len(part) for part in (half.train, half.val, half.test))
+    assert half.in_channels == whole.in_channels
+    assert categories_of("peptides-func@0.5") == categories_of("peptides-func") != ((), ())
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -34,6 +46,8 @@ def test_graph_transfer_is_opened_by_kind_and_distance(tmp_path: Path) -> None:
         ("transfer-line", "cannot be generated"),
         ("transfer-star-3", "cannot be generated"),
         ("echo-sssp@big", "must be a number"),
+        ("peptides-func@big", "must be a number"),
+        ("peptides-fun@0.1", "peptides-func"),
         ("minesweepr", "minesweeper"),
     ],
 )

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from eegnn.data.registry import DATASETS
+from eegnn.data.registry import find as find_dataset
 from eegnn.experiments import registry
 from eegnn.experiments.registry import EXPERIMENTS, by_cost, find, missing_data
 from eegnn.experiments.study import Measured, Plan
 from eegnn.io import MODELS
+from eegnn.train.config import make_config
 from eegnn.train.models import NAMES
 
 PLANS = {"full": Plan(), "quick": Plan(quick=True)}
@@ -20,8 +24,8 @@ def test_its_runs_can_be_trained(name: str, plan: str) -> None:
     experiment = find(name)
     assert experiment.name == name
     for config in experiment.configs(PLANS[plan]):
-        family = config.dataset.partition("-")[0]
-        assert config.dataset in DATASETS or family in ("echo", "transfer")
+        name, family = config.dataset.partition("@")[0], config.dataset.partition("-")[0]
+        assert name in DATASETS or family in ("echo", "transfer")
         assert config.options.keys() <= MODELS[NAMES[config.model]].defaults().keys()
 
 
@@ -96,3 +100,13 @@ def test_data_that_needs_the_network_is_missed(
     assert found == ["texas", "wisconsin", "cornell"]
     monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.experiments.tiny")
     assert missing_data(find("tiny").configs(Plan()), root) == []
+
+
+def test_a_share_is_missed_where_the_whole_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("EEGNN_MIRROR", raising=False)
+    config = make_config({"dataset": "peptides-func@0.1"})
+    assert missing_data([config], tmp_path) == ["peptides-func@0.1"]
+    (tmp_path / find_dataset("peptides-func").home / "processed").mkdir(parents=True)
+    assert missing_data([config], tmp_path) == []

@@ -27,7 +27,7 @@ DataDir = Annotated[
 DatasetName = typer.Argument(
     metavar="DATASET",
     help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
-    "its full size), or a file of your own, `graph.npz`.",
+    "its full size; of listed sets of many graphs too), or a file of your own, `graph.npz`.",
     show_default=False,
 )
 # The list of models is not read here: it would cost the seconds that it takes to import torch.

@@ -13,8 +13,9 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
 
     Args:
         dataset: a registered name (`eegnn datasets` lists them); ``echo-sssp``, ``echo-ecc`` or
-            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``, perhaps with a share
-            of their size, ``echo-sssp@0.1``; or the path of an ``.npz`` file.
+            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``; or the path of an
+            ``.npz`` file. Generated sets, and registered ones of many graphs, may have a share of
+            their size: ``echo-sssp@0.1``, ``peptides-func@0.1``.
         split: which split; for generated sets, the seed.
         root: the data folder; ``None`` for the default.
     """
@@ -22,11 +23,15 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
         from eegnn.data.npz import read_npz
 
         return read_npz(Path(dataset), split)
-    if dataset.startswith(("echo-", "transfer-")) or dataset.partition("@")[0] == "powerlaw":
+    name, _, size = dataset.partition("@")
+    if name.startswith(("echo-", "transfer-")) or name == "powerlaw":
         return _generated(dataset, split, root)
     from eegnn.data.registry import open_dataset
+    from eegnn.data.share import take_share
 
-    return open_dataset(dataset, split, root)
+    share = _number(dataset, size) if size else None
+    problem = open_dataset(name, split, root)
+    return problem if share is None else take_share(problem, share)
 
 
 def _generated(dataset: str, seed: int, root: Path | None) -> Problem:

@@ -222,7 +222,7 @@ def open_dataset(name: str, split: int = 0, root: Path | None = None) -> Problem
 
 def categories_of(dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """``node_categories`` and ``edge_categories`` of a data set, known without opening it."""
-    return CATEGORIES.get(dataset, ((), ()))
+    return CATEGORIES.get(dataset.partition("@")[0], ((), ()))
 
 
 def find(name: str) -> DataSet:

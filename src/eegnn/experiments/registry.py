@@ -64,5 +64,5 @@ def missing_data(configs: Sequence[Config], root: Path | None = None) -> list[st
         name
         for name in names
         if not name.startswith(("echo-", "transfer-"))  # these are generated
-        and find_dataset(name).place(root) == "needs network"
+        and find_dataset(name.partition("@")[0]).place(root) == "needs network"
     ]

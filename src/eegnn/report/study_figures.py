@@ -66,6 +66,8 @@ def draw_exits(table: Sequence[Measured], path: Path) -> None:
             boxes = [exit_box(m) for m in table if m.cell.group == group]
             axis.bxp(boxes, showfliers=False, showmeans=True)
             axis.set(title=group, ylim=(0, None))
+            if len(boxes) > 4:  # side by side, their names would overlap
+                axis.tick_params("x", rotation=40)
         axes[0].set_ylabel("exit layer")
 
 
