@@ -7,13 +7,8 @@ from eegnn.experiments.study import Plan
 def test_the_quick_version_has_all_widths_and_budgets_on_a_share_of_the_graphs() -> None:
     configs = [config for cell in cells(Plan(quick=True)) for config in cell.configs]
     assert {(config.hidden_channels, config.num_layers) for config in configs} == PAPER.keys()
-    assert {config.dataset for config in configs} == {"peptides-func@0.05"}
+    assert {config.dataset for config in configs} == {"peptides-struct@0.05"}
     assert {config.epochs for config in configs} == {1}
-
-
-def test_the_quick_version_has_other_labels_so_no_number_of_the_paper_stands_beside_it() -> None:
-    assert all(cell.paper is None for cell in cells(Plan(quick=True)))
-    assert {cell.column for cell in cells(Plan()) if cell.paper} == {"MAE", "parameters"}
 
 
 def test_the_full_version_has_all_graphs_and_the_batches_of_the_recipe() -> None:

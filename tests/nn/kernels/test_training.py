@@ -44,8 +44,8 @@ def test_a_step_and_back(width: int, with_edges: bool, graph: Adjacency, threads
     scaled = structure(graph, np.float32(BITS) * edge)
     bits = [panels(np.float32(BITS) * matrix) for matrix in (omega, weight)]
     kernels.walk(1, h, board, scaled, *bits, tau, new, kept)
-    np.testing.assert_allclose(new, truth.detach(), atol=2e-6)
-    np.testing.assert_allclose(np.abs(kept), delta.detach(), atol=2e-6)
+    np.testing.assert_allclose(new, truth.detach().numpy(), atol=2e-6)
+    np.testing.assert_allclose(np.abs(kept), delta.detach().numpy(), atol=2e-6)
 
     both, by_tau = np.empty((60, 2 * width), np.float32), np.empty(60, np.float32)
     back = [panels(np.ascontiguousarray(matrix.T)) for matrix in (omega, weight)]
@@ -53,7 +53,7 @@ def test_a_step_and_back(width: int, with_edges: bool, graph: Adjacency, threads
     products = h.T.astype(np.float64) @ both
     found = (by_h, -products[:, :width], products[:, width:], by_tau)
     for one, other in zip(found, by_truth, strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-5)
+        np.testing.assert_allclose(one, other.numpy(), atol=2e-5)
 
 
 def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
@@ -90,8 +90,8 @@ def test_what_is_seen_and_back(width: int, classes: int, dropped: bool, threads:
     weights = [panels(np.ascontiguousarray(a.T)) for a in (heads, decoder)]
     kernels.look(1, h, *weights, numbers, below, factor, facts, said)
     for one, other in zip((facts, said), truth, strict=True):
-        np.testing.assert_allclose(one, other.detach(), atol=5e-5)
+        np.testing.assert_allclose(one, other.detach().numpy(), atol=5e-5)
     found = np.empty_like(h), np.zeros_like(heads), np.zeros_like(decoder)
     kernels.look_back(1, h, heads, decoder, numbers, below, factor, by_facts, by_said, *found)
     for one, other in zip(found, by_truth, strict=True):
-        np.testing.assert_allclose(one, other, atol=5e-5)
+        np.testing.assert_allclose(one, other.numpy(), atol=5e-5)
