@@ -17,12 +17,12 @@ from eegnn.nn.compiled import kernels_for
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
-from eegnn.nn.inference import Linear, linear_heads
+from eegnn.nn.inference import linear_heads
 from eegnn.nn.look import look
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
 from eegnn.nn.sas import SASStep
-from eegnn.nn.streamed import Layers, streamed_mixture
+from eegnn.nn.streamed import Decide, Layers, streamed_mixture
 
 
 class Mixed:
@@ -69,8 +69,8 @@ class Mixed:
     def _all_exits(self, h: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
         """The dimension of classes in what is said at each layer, ``[L + 1, U, C]`` or, with 1,
         ``[L + 1, C, U]``; that, and for each step ``[steps, U]`` the scores and τ."""
-        if not self._can_wait(h) and (heads := self._heads_of_kernels(h)) is not None:
-            outputs, score, tau = self._by_kernels(h, heads)
+        if not self.loop.recompute and not self._can_wait(h) and self._has_kernels(h):
+            outputs, score, tau = self._by_kernels(h)
             return 1, outputs, score, tau
         units, score, tau = self._at_once(h) if self._can_wait(h) else self._one_by_one(h)
         if self.loop.recompute:
@@ -89,11 +89,8 @@ class Mixed:
             units.append(decision.units)
             scores.append(decision.score)
             tau = loop.step_sizes(decision.tau, adj)
-            if self.freezing:
-                log_stay = log_stay + logsigmoid(decision.score.detach())
-                tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
-            taus.append(tau)
-            h = loop.advance(h, adj, self.steps, layer, tau)
+            taus.append(self._moving(tau, decision.score, log_stay))
+            h = loop.advance(h, adj, self.steps, layer, taus[-1])
         units.append(loop.units(h, adj))
         return units, stacked(scores, log_stay), stacked(taus, log_stay)
 
@@ -120,39 +117,42 @@ class Mixed:
         decision = self.loop.decide(torch.stack(units[:-1]), self.adj, noisy=False)
         return units, decision.score, tau.expand(self.limit, -1)
 
-    def _heads_of_kernels(self, h: Tensor) -> Linear | None:
-        """The weights of the heads, if the kernels can look for them and for the decoder."""
+    def _has_kernels(self, h: Tensor) -> bool:
+        """Whether the kernels can look for the heads and the decoder."""
         loop, readout = self.loop, self.readout
-        known = isinstance(readout, Decoder) and readout.is_linear
-        if not known or loop.level == "graph" or loop.head_norm or loop.recompute:
-            return None
-        if h.numel() == 0 or kernels_for(h) is None:
-            return None
-        if torch.is_autocast_enabled(h.device.type):
-            return None
-        return linear_heads(loop.confidence, loop.temperature)
+        return (
+            isinstance(readout, Decoder)
+            and readout.is_linear
+            and loop.level == "node"
+            and not loop.head_norm
+            and h.numel() > 0
+            and kernels_for(h) is not None
+            and not torch.is_autocast_enabled(h.device.type)
+            and linear_heads(loop.confidence, loop.temperature) is not None
+        )
 
-    def _by_kernels(self, h: Tensor, heads: Linear) -> tuple[Tensor, Tensor, Tensor]:
+    def _by_kernels(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What is said at each layer, ``[L + 1, C, n]``, and for each step the scores and τ."""
-        loop, adj, decoder = self.loop, self.adj, self.readout
-        assert isinstance(decoder, Decoder)
         log_stay = h.new_zeros(h.size(0))
         said, scores, taus = [], [], []
         for layer in range(self.limit):
-            looks = look(h, adj, heads, decoder)
-            said.append(looks.said)
-            score, tau = self._scores(looks.delta, looks.inverse)
+            here, score, tau = self._look(h)
+            said.append(here)
             scores.append(score)
-            if self.freezing:
-                log_stay = log_stay + logsigmoid(score.detach())
-                tau = tau.masked_fill(log_stay <= math.log(0.5), 0.0)
-            taus.append(tau)
-            h = loop.advance(h, adj, self.steps, layer, tau)
-        said.append(decoder(h, rows=True))
+            taus.append(self._moving(tau, score, log_stay))
+            h = self.loop.advance(h, self.adj, self.steps, layer, taus[-1])
+        said.append(self._in_rows(h))
         outputs = torch.stack(said)
         if self.bias is not None:
             outputs = outputs + self.bias[: outputs.size(0)].unsqueeze(-1)
         return outputs, stacked(scores, log_stay), stacked(taus, log_stay)
+
+    def _moving(self, tau: Tensor, score: Tensor, log_stay: Tensor) -> Tensor:
+        """τ, 0 for who is frozen by now; ``log_stay`` is of before, and is brought up to date."""
+        if not self.freezing:
+            return tau
+        log_stay += logsigmoid(score.detach())
+        return tau.masked_fill(log_stay <= math.log(0.5), 0.0)
 
     def _scores(self, delta: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
         """From δ and 1/ν to the log-odds of continuing and the step sizes."""
@@ -172,22 +172,17 @@ class Mixed:
 
     def _streamed(self, h: Tensor) -> tuple[Tensor, Exits]:
         """Keep the states alone for the backward pass."""
-        loop, adj, reader = self.loop, self.adj, self.loop.reader()
-
-        def decide(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            decision = loop.decide(h, adj, False)
-            return decision.units, decision.score, loop.step_sizes(decision.tau, adj)
-
-        def glance(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            units, delta, inverse = reader(h, adj)
-            return units, *self._scores(delta, inverse)
+        loop, adj = self.loop, self.adj
+        decide, glance = self._by_autograd()
+        if self._has_kernels(h):
+            decide = glance = self._look
 
         layers = Layers(
             decide=decide,
             glance=glance,
-            units=lambda h: loop.units(h, adj),
+            end=lambda h: self._in_rows(loop.units(h, adj)),
+            num_units=lambda h: loop.num_units(h, adj),
             spread=lambda tau: spread(tau, adj) if loop.level == "graph" else tau,
-            readout=self.readout,
             bias=self.bias,
             steps=self.steps,
             adj=adj,
@@ -197,6 +192,35 @@ class Mixed:
         )
         modules = (loop.confidence, loop.temperature, self.readout)
         return streamed_mixture(layers, h, modules, loop.num_layers)
+
+    def _by_autograd(self) -> tuple[Decide, Decide]:
+        """Heads and decoder, with gradients and, faster, without."""
+        loop, adj, reader = self.loop, self.adj, self.loop.reader()
+
+        def decide(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            decision = loop.decide(h, adj, False)
+            tau = loop.step_sizes(decision.tau, adj)
+            return self._in_rows(decision.units), decision.score, tau
+
+        def glance(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            units, delta, inverse = reader(h, adj)
+            return self._in_rows(units), *self._scores(delta, inverse)
+
+        return decide, glance
+
+    def _look(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Heads and decoder by the kernels."""
+        heads = linear_heads(self.loop.confidence, self.loop.temperature)
+        assert heads is not None
+        assert isinstance(self.readout, Decoder)
+        looks = look(h, self.adj, heads, self.readout)
+        return looks.said, *self._scores(looks.delta, looks.inverse)
+
+    def _in_rows(self, units: Tensor) -> Tensor:
+        """What is decoded, ``[C, U]``."""
+        if isinstance(self.readout, Decoder):
+            return self.readout(units, rows=True)
+        return self.readout(units).T
 
 
 def shifted(outputs: Tensor, bias: Tensor | None) -> Tensor:

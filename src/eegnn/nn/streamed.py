@@ -27,26 +27,26 @@ from torch.utils.checkpoint import get_device_states, set_device_states
 
 from eegnn.graph import Adjacency
 from eegnn.nn.advance import advanced, step_gradients
-from eegnn.nn.encoders import Decoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
 from eegnn.nn.sas import SASStep
 
-#: From states to what would be decoded, ``[U, m']``, the log-odds of continuing and τ, ``[U]``.
+#: From states to what is said ``[C, U]``, the log-odds of continuing and τ ``[U]``.
 Decide = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
 class Layers:
-    """What happens between two states.
+    """What happens between two states. All that is said is in rows, one for each class: with few
+    of them a fraction of the time.
 
     Attributes:
-        decide: the heads.
+        decide: heads and decoder.
         glance: the same without gradients, faster.
-        units: from states to what would be decoded, where nobody decides any more.
+        end: from states to what is said where nobody decides any more.
+        num_units: from states to how many can leave.
         spread: from τ of units to τ of rows.
-        readout: the decoder.
-        bias: ``[L + 1, C]``, added to what is decoded, or ``None``.
+        bias: ``[L + 1, C]``, added to what is said, or ``None``.
         steps: one step, or one for each layer.
         adj: the graph.
         limit: how many steps there are.
@@ -56,9 +56,9 @@ class Layers:
 
     decide: Decide
     glance: Decide
-    units: Callable[[Tensor], Tensor]
+    end: Callable[[Tensor], Tensor]
+    num_units: Callable[[Tensor], int]
     spread: Callable[[Tensor], Tensor]
-    readout: Callable[[Tensor], Tensor]
     bias: Tensor | None
     steps: Sequence[SASStep]
     adj: Adjacency
@@ -70,22 +70,13 @@ class Layers:
         """The step from this layer to the next."""
         return self.steps[layer if len(self.steps) > 1 else 0]
 
-    def said(self, layer: int, units: Tensor) -> tuple[Tensor, Tensor]:
-        """The output at this layer, and what is averaged of it."""
-        out = self.readout(units)
-        if self.bias is not None:
-            out = out + self.bias[layer]
-        return out, self.mixture.encode(out, -1)
+    def output(self, layer: int, said: Tensor) -> Tensor:
+        """The output at this layer, ``[C, U]``."""
+        return said if self.bias is None else said + self.bias[layer].unsqueeze(-1)
 
-    def spoken(self, layer: int, units: Tensor) -> Tensor:
-        """What is averaged of this layer, ``[*, U]``: with few classes a fraction of the time."""
-        if isinstance(self.readout, Decoder):
-            out = self.readout(units, rows=True)
-        else:
-            out = self.readout(units).T
-        if self.bias is not None:
-            out = out + self.bias[layer].unsqueeze(-1)
-        return self.mixture.encode(out, 0)
+    def term(self, layer: int, said: Tensor) -> Tensor:
+        """What is averaged of this layer, ``[*, U]``."""
+        return self.mixture.encode(self.output(layer, said), 0)
 
     def moving(self, tau: Tensor, log_stay: Tensor) -> Tensor:
         """τ of units, 0 for who is frozen."""
@@ -130,18 +121,17 @@ def streamed_mixture(
 class _Streamed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, layers: Layers, h: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-        given = h
-        units = layers.units(h)
+        given, number = h, layers.num_units(h)
         # In double precision: on the way back what was added is subtracted again.
-        log_stay = units.new_zeros(units.size(0), dtype=torch.float64)
-        time, cost = units.new_zeros(units.size(0)), units.new_zeros(())
-        layer_of = torch.zeros(units.size(0), dtype=torch.int64, device=units.device)
+        log_stay = h.new_zeros(number, dtype=torch.float64)
+        time, cost = h.new_zeros(number), h.new_zeros(())
+        layer_of = torch.zeros(number, dtype=torch.int64, device=h.device)
         states, randoms, taus, total = [h], [], [], None
         for layer in range(layers.limit):
             randoms.append(_random_state(h))
-            units, score, tau = layers.glance(h)
+            said, score, tau = layers.glance(h)
             log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
-            total = _added(layers.mixture, total, log_weight, layers.spoken(layer, units))
+            total = _added(layers.mixture, total, log_weight, layers.term(layer, said))
             log_stay = log_stay + logsigmoid(score)
             stays = ~(log_stay <= math.log(0.5))  # NaN stays
             cost += log_stay.exp().sum()
@@ -152,14 +142,16 @@ class _Streamed(torch.autograd.Function):
             h = advanced(layers.step(layer), h, layers.adj, layers.spread(tau))
             states.append(h)
         randoms.append(_random_state(h))
-        last, term = layers.said(layers.limit, layers.units(h))
-        total = _added(layers.mixture, total, log_stay.to(h.dtype), term.T).T.contiguous()
+        said = layers.end(h)
+        term = layers.term(layers.limit, said)
+        total = _added(layers.mixture, total, log_stay.to(h.dtype), term)
+        last = layers.output(layers.limit, said).T
         ctx.layers, ctx.randoms = layers, randoms
         ctx.save_for_backward(given, *states[1:], *tensors, log_stay, total)
         tau = torch.stack(taus) if taus else time.new_zeros(0, time.numel())
         ctx.mark_non_differentiable(layer_of, time, tau)
         ctx.set_materialize_grads(False)
-        return layers.mixture.decode(total), last, cost, layer_of, time, tau
+        return layers.mixture.decode(total.T), last, cost, layer_of, time, tau
 
     @staticmethod
     @once_differentiable
@@ -177,7 +169,7 @@ class _Streamed(torch.autograd.Function):
         if by_out is not None:
             with torch.enable_grad():
                 leaf = total.detach().requires_grad_()
-                (by_total,) = torch.autograd.grad(mixture.decode(leaf), leaf, by_out)
+                (by_total,) = torch.autograd.grad(mixture.decode(leaf.T), leaf, by_out)
         back = _Back(ctx.layers, tensors)
         by_h: Tensor | None = None
         later = torch.zeros_like(log_stay)  # the gradients of all later log-weights
@@ -185,18 +177,19 @@ class _Streamed(torch.autograd.Function):
             h = states[layer].detach().requires_grad_()
             with torch.enable_grad(), _randomly(ctx.randoms[layer], h):
                 if layer == limit:
-                    out, term = back.layers.said(layer, back.layers.units(h))
+                    said = back.layers.end(h)
+                    out = back.layers.output(layer, said).T
                     log_weight = log_stay.to(h.dtype)
                     made: list[tuple[Tensor, Tensor | None]] = [(out, by_last)]
                 else:
-                    units, score, tau = back.layers.decide(h)
-                    term = back.layers.said(layer, units)[1]
+                    said, score, tau = back.layers.decide(h)
                     s = score.detach()
                     if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
                         later = later + by_cost * log_stay.exp()
                     tau = back.layers.spread(back.layers.moving(tau, log_stay))
                     log_stay = log_stay - logsigmoid(s)
                     log_weight = log_stay.to(h.dtype) + logsigmoid(-s)
+                term = back.layers.term(layer, said)
                 by_term, by_weight = _parts(mixture, log_weight, term.detach(), total, by_total)
                 if layer < limit:
                     assert by_h is not None
@@ -277,13 +270,12 @@ def _added(mixture: Mixture, total: Tensor | None, log_weight: Tensor, term: Ten
 def _parts(
     mixture: Mixture, log_weight: Tensor, term: Tensor, total: Tensor, by_total: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients that reach the term and the log-weight of one exit, ``[U, *]`` and ``[U]``."""
-    weight = log_weight.unsqueeze(-1)
+    """The gradients that reach the term and the log-weight of one exit, ``[*, U]`` and ``[U]``."""
     if mixture.logarithmic:
-        by_term = by_total * (weight + term - total).exp()
-        return by_term, by_term.sum(dim=-1)
-    by_term = by_total * weight.exp()
-    return by_term, (by_term * term).sum(dim=-1)
+        by_term = by_total * (log_weight + term - total).exp()
+        return by_term, by_term.sum(dim=0)
+    by_term = by_total * log_weight.exp()
+    return by_term, (by_term * term).sum(dim=0)
 
 
 def _random_state(h: Tensor) -> tuple[Tensor, Any]:
