@@ -45,11 +45,13 @@ def advance(
 
 def advanced(step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
     """The same without gradients, in few passes over memory."""
-    if h.dtype == torch.float32 and step.is_plain(h):
-        h = h.clone()
-        step.advance_(h, adj, tau)
-        return h
-    return _advance(step, h, adj, tau)
+    if not step.is_plain(h):
+        return _advance(step, h, adj, tau)
+    if _has_kernels(h, adj):
+        return _walk(step, h, adj, tau, keep=False)[0]
+    h = h.clone()
+    step.advance_(h, adj, tau)
+    return h
 
 
 def _advance(step: Any, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
@@ -109,12 +111,14 @@ def _has_kernels(h: Tensor, adj: Adjacency) -> bool:
     return kernels_for(h) is not None and adj.inner == h.size(0) and h.numel() > 0
 
 
-def _walk(step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float) -> tuple[Tensor, Tensor]:
-    """New states, and ΔH with a minus where HΩ is positive."""
+def _walk(
+    step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float, keep: bool = True
+) -> tuple[Tensor, Tensor]:
+    """New states, and to ``keep`` ΔH with a minus where HΩ is positive."""
     kernels = kernels_for(h)
     assert kernels is not None
     h = h.contiguous()
-    new, kept = torch.empty_like(h), torch.empty_like(h)
+    new, kept = torch.empty_like(h), h.new_empty(h.size(0) if keep else 0, h.size(1))
     given = (_rows_of(tau, h), new, kept)
     kernels.walk(
         h.numel(),
@@ -151,18 +155,17 @@ def step_gradients(
     kernels = kernels_for(h)
     assert kernels is not None
     h, grad = h.contiguous(), grad.contiguous()
-    if kept is None:
-        kept = _walk(step, h, adj, tau)[1]
     n, width = h.shape
     board, both, by_h = _board(kernels, h), h.new_empty(n, 2 * width), torch.empty_like(h)
     steps, by_tau = _rows_of(tau, h), h.new_empty(n)
-    kernels.go_back(
-        h.numel(),
-        *(t.numpy() for t in (kept, steps, grad, board)),
-        step.structure(kernels, h, adj),
-        *step.panels_back(kernels),
-        *(t.numpy() for t in (both, by_h, by_tau)),
-    )
+    graph, back = step.structure(kernels, h, adj), step.panels_back(kernels)
+    found = [t.numpy() for t in (board, both, by_h, by_tau)]
+    if kept is None:
+        given = [t.numpy() for t in (h, steps, grad, _board(kernels, h))]
+        kernels.go_back_again(h.numel(), *given, graph, *step.panels(kernels), *back, *found)
+    else:
+        given = [t.numpy() for t in (kept, steps, grad)]
+        kernels.go_back(h.numel(), *given, graph, *back, *found)
     products = both.T @ h
     by_term = None
     if step.edge_term is not None:

@@ -23,7 +23,17 @@ machine: Any = pytest.importorskip("eegnn.nn.kernels.machine")
 
 @pytest.mark.parametrize(
     "name",
-    ["advance", "step_nodes", "step_graphs", "decide", "walk", "go_back", "look", "look_back"],
+    [
+        "advance",
+        "step_nodes",
+        "step_graphs",
+        "decide",
+        "walk",
+        "go_back",
+        "go_back_again",
+        "look",
+        "look_back",
+    ],
 )
 def test_both_ways_are_kept_apart_on_disk(name: str) -> None:
     kernel = getattr(kernels, name)

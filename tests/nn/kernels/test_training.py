@@ -49,11 +49,22 @@ def test_a_step_and_back(width: int, with_edges: bool, graph: Adjacency, threads
 
     both, by_tau = np.empty((60, 2 * width), np.float32), np.empty(60, np.float32)
     back = [panels(np.ascontiguousarray(matrix.T)) for matrix in (omega, weight)]
-    kernels.go_back(1, kept, tau, grad, board, scaled, *back, both, by_h, by_tau)
-    products = h.T.astype(np.float64) @ both
-    found = (by_h, -products[:, :width], products[:, width:], by_tau)
-    for one, other in zip(found, by_truth, strict=True):
-        np.testing.assert_allclose(one, other.numpy(), atol=2e-5)
+    kernels.go_back(1, kept, tau, grad, scaled, *back, board, both, by_h, by_tau)
+    for again in (False, True):
+        if again:
+            for made in (both, by_h, by_tau, board):
+                made[:] = np.nan
+            read = np.full_like(board, np.nan)
+            given_again = (h, tau, grad, read, scaled, *bits, *back, board, both, by_h, by_tau)
+            kernels.go_back_again(1, *given_again)
+        products = h.T.astype(np.float64) @ both
+        found = (by_h, -products[:, :width], products[:, width:], by_tau)
+        for one, other in zip(found, by_truth, strict=True):
+            np.testing.assert_allclose(one, other.numpy(), atol=2e-5)
+
+    old = new.copy()
+    kernels.walk(1, h, board, scaled, *bits, tau, new, kept[:0])
+    np.testing.assert_array_equal(new, old)
 
 
 def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
@@ -64,7 +75,7 @@ def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
     given = structure(graph, np.empty((0, 16), np.float32))
     kernels.walk(1, h, board, given, weight, weight, tau, new, kept)
     both, by_tau = np.empty((60, 32), np.float32), np.empty(60, np.float32)
-    kernels.go_back(1, kept, tau, grad, board, given, weight, weight, both, by_h, by_tau)
+    kernels.go_back(1, kept, tau, grad, given, weight, weight, board, both, by_h, by_tau)
     assert np.isnan(new[3]).all()
     assert np.isnan(by_h[3]).all()
     far = np.isfinite(new).all(axis=1)

@@ -35,17 +35,23 @@ def _walk(
         for a in range(block.shape[0]):
             i = U(block[a])
             w, t = graph.scale[i], F(2) * tau[i]
-            h, v, y = states[i], new[i], kept[i]
-            first, second = inner[a], around[a]
+            h, v, first, second = states[i], new[i], inner[a], around[a]
             if graph.edge.shape[0] > 0:
                 term = graph.edge[i]
                 for k in range(term.shape[0]):
                     second[k] += term[k] / w
-            for k in range(h.shape[0]):
-                before = first[k]
-                half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
-                v[k] = h[k] + t * half
-                y[k] = F(-2) * half if before > F(0) else F(2) * half
+            if kept.shape[0] > 0:
+                y = kept[i]
+                for k in range(h.shape[0]):
+                    before = first[k]
+                    half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
+                    v[k] = h[k] + t * half
+                    y[k] = F(-2) * half if before > F(0) else F(2) * half
+            else:
+                for k in range(h.shape[0]):
+                    before = first[k]
+                    half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
+                    v[k] = h[k] + t * half
 
 
 @Kernel
@@ -61,7 +67,8 @@ def walk(
     kept: Array,
 ) -> None:
     """:func:`~eegnn.nn.kernels.steps.advance` to ``new``, with all that the way back needs besides
-    the states in ``kept``: ΔH, which is never negative, with a minus where HΩ is positive."""
+    the states in ``kept`` (nothing, if that has no rows): ΔH, which is never negative, with a
+    minus where HΩ is positive."""
     rows = np.arange(states.shape[0])
     work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
     for p in prange(parts):
@@ -94,6 +101,46 @@ def _before_activation(
             own[k] = by_z if y < F(0) else F(0)
             board[k] = w * by_z
         by_tau[i] = total
+
+
+@part
+def _before_activation_again(
+    p: int,
+    parts: int,
+    rows: Any,
+    states: Any,
+    read: Any,
+    graph: Any,
+    omega: Any,
+    weight: Any,
+    tau: Any,
+    grad: Any,
+    both: Any,
+    board: Any,
+    by_tau: Any,
+    work: Any,
+) -> None:
+    inner, around = work[p, 1], work[p, 2]
+    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
+        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
+        products_of(block, states, read, graph, omega, weight, work[p])
+        for a in range(block.shape[0]):
+            i = U(block[a])
+            w, t, total = graph.scale[i], tau[i], F(0)
+            g, own, others, first, second = grad[i], both[i], board[i], inner[a], around[a]
+            if graph.edge.shape[0] > 0:
+                term = graph.edge[i]
+                for k in range(term.shape[0]):
+                    second[k] += term[k] / w
+            for k in range(g.shape[0]):
+                before, by_y = first[k], g[k]
+                y = F(2) * half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
+                total += by_y * y
+                by_z = t * by_y * (F(1) - y * y)
+                by_z = by_z if y != F(0) else F(0)
+                own[k] = by_z if before > F(0) else F(0)
+                others[k] = w * by_z
+            by_tau[i] = total
 
 
 @part
@@ -130,10 +177,10 @@ def go_back(
     kept: Array,
     tau: Array,
     grad: Array,
-    read: Array,
     graph: Structure,
     omega: Array,
     weight: Array,
+    board: Array,
     both: Array,
     by_h: Array,
     by_tau: Array,
@@ -141,16 +188,62 @@ def go_back(
     """What the gradient of new states makes of itself: ``by_h`` and ``by_tau``, and in ``both``,
     ``[n, 2m']``, what H is multiplied with to have those of −Ω and of W.
 
-    ``kept`` is from :func:`walk`, ``omega`` and ``weight`` are panels of Ωᵀ and Wᵀ. Then ``read``
-    has the gradient of z, scaled. Since Ā is symmetric, Ā ∂z is needed once: Hᵀ(Ā ∂z) is the
+    ``kept`` is from :func:`walk`, ``omega`` and ``weight`` are panels of Ωᵀ and Wᵀ. ``board`` is
+    for the gradient of z, scaled. Since Ā is symmetric, Ā ∂z is needed once: Hᵀ(Ā ∂z) is the
     gradient of W and (Ā ∂z)Wᵀ that of H.
     """
     rows = np.arange(kept.shape[0])
+    work = np.empty((parts, 3, BLOCK, board.shape[1]), np.float32)
+    for p in prange(parts):
+        _before_activation(p, parts, kept, tau, grad, graph.scale, both, board, by_tau)
+    for p in prange(parts):
+        _before_products(p, parts, rows, both, board, graph, omega, weight, grad, by_h, work)
+
+
+@Kernel
+def go_back_again(
+    parts: int,
+    states: Array,
+    tau: Array,
+    grad: Array,
+    read: Array,
+    graph: Structure,
+    omega: Array,
+    weight: Array,
+    omega_back: Array,
+    weight_back: Array,
+    board: Array,
+    both: Array,
+    by_h: Array,
+    by_tau: Array,
+) -> None:
+    """:func:`go_back` from the states, where nothing was kept. ``omega`` and ``weight`` are those
+    of :func:`walk`, and ``read`` is for the states, scaled."""
+    rows = np.arange(states.shape[0])
     work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
     for p in prange(parts):
-        _before_activation(p, parts, kept, tau, grad, graph.scale, both, read, by_tau)
+        scaled_rows(p, parts, states, graph.scale, read)
     for p in prange(parts):
-        _before_products(p, parts, rows, both, read, graph, omega, weight, grad, by_h, work)
+        _before_activation_again(
+            p,
+            parts,
+            rows,
+            states,
+            read,
+            graph,
+            omega,
+            weight,
+            tau,
+            grad,
+            both,
+            board,
+            by_tau,
+            work,
+        )
+    for p in prange(parts):
+        _before_products(
+            p, parts, rows, both, board, graph, omega_back, weight_back, grad, by_h, work
+        )
 
 
 @part
