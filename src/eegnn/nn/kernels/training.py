@@ -132,13 +132,17 @@ def _before_activation_again(
                 term = graph.edge[i]
                 for k in range(term.shape[0]):
                     second[k] += term[k] / w
+            # Two loops: one with so many arrays is not made of vectors.
             for k in range(g.shape[0]):
-                before, by_y = first[k], g[k]
-                y = F(2) * half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
-                total += by_y * y
+                before = first[k]
+                half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
+                second[k] = F(-2) * half if before > F(0) else F(2) * half
+            for k in range(g.shape[0]):
+                y, by_y = second[k], g[k]
+                total += by_y * abs(y)
                 by_z = t * by_y * (F(1) - y * y)
                 by_z = by_z if y != F(0) else F(0)
-                own[k] = by_z if before > F(0) else F(0)
+                own[k] = by_z if y < F(0) else F(0)
                 others[k] = w * by_z
             by_tau[i] = total
 
