@@ -58,7 +58,7 @@ def test_a_step_and_back(width: int, with_edges: bool, graph: Adjacency, threads
             given_again = (h, tau, grad, read, scaled, *bits, *back, board, both, by_h, by_tau)
             kernels.go_back_again(1, *given_again)
         products = h.T.astype(np.float64) @ both
-        found = (by_h, -products[:, :width], products[:, width:], by_tau)
+        found: list[Any] = [by_h, -products[:, :width], products[:, width:], by_tau]
         for one, other in zip(found, by_truth, strict=True):
             np.testing.assert_allclose(one, other.numpy(), atol=2e-5)
 
