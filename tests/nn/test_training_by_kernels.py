@@ -104,6 +104,14 @@ def test_other_heads_and_decoders_are_left_to_autograd(kind: str) -> None:
     assert looked.call_count == 0
 
 
+@pytest.mark.parametrize("part", ["loop.confidence", "loop.temperature", "decoder.mlp"])
+def test_who_watches_heads_or_decoder_sees_them_called(part: str) -> None:
+    model, calls = built("expected"), []
+    model.get_submodule(part).register_forward_hook(lambda *given: calls.append(given))
+    learned(model, "expected", torch.float32)
+    assert len(calls) >= 5
+
+
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("build", [SASGNN, EEGNN])
 def test_edge_features_learn(build: Any, recompute: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from eegnn.graph import Adjacency
@@ -47,6 +47,13 @@ def look(h: Tensor, adj: Adjacency, heads: Linear, decoder: Decoder) -> Looks:
     if heads.reads:
         delta = delta + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
     return Looks(delta, softplus(cold) + heads.nu0, said)
+
+
+def watched(*modules: nn.Module) -> bool:
+    """Whether a hook waits for a call of any of these, or of what is in them."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    inside = (m for module in modules for m in module.modules())
+    return any(getattr(m, kind) for m in inside for kind in kinds)
 
 
 class _Look(torch.autograd.Function):

@@ -18,7 +18,7 @@ from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
 from eegnn.nn.inference import linear_heads
-from eegnn.nn.look import look
+from eegnn.nn.look import look, watched
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
 from eegnn.nn.sas import SASStep
@@ -129,6 +129,7 @@ class Mixed:
             and kernels_for(h) is not None
             and not torch.is_autocast_enabled(h.device.type)
             and linear_heads(loop.confidence, loop.temperature) is not None
+            and not watched(loop.confidence, loop.temperature, readout)  # type: ignore[arg-type]
         )
 
     def _by_kernels(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
