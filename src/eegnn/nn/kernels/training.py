@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, part
+from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, inlined, part
 from eegnn.nn.kernels.maths import half_relu_tanh
 from eegnn.nn.kernels.products import COLUMNS, product
 from eegnn.nn.kernels.steps import FIRST, Structure, products_of, scaled_rows
@@ -77,6 +77,22 @@ def walk(
         _walk(p, parts, rows, states, read, graph, omega, weight, tau, new, kept, work)
 
 
+@inlined
+def _through_activation(kept: Any, grad: Any, w: Any, t: Any, own: Any, others: Any) -> Any:
+    """From what :func:`walk` keeps of a row to the gradient of z: its part through ReLU(HΩ) in
+    ``own``, all of it scaled in ``others``. Returns the gradient of τ."""
+    total = F(0)
+    for k in range(grad.shape[0]):
+        y, by_y = kept[k], grad[k]
+        total += by_y * abs(y)
+        # No branch around a product, or there are no vectors.
+        by_z = t * by_y * (F(1) - y * y)
+        by_z = by_z if y != F(0) else F(0)
+        own[k] = by_z if y < F(0) else F(0)
+        others[k] = w * by_z
+    return total
+
+
 @part
 def _before_activation(
     p: int,
@@ -90,17 +106,7 @@ def _before_activation(
     by_tau: Any,
 ) -> None:
     for i in range(p, kept.shape[0], parts):
-        delta, g, own, board = kept[i], grad[i], both[i], read[i]
-        w, t, total = scale[i], tau[i], F(0)
-        for k in range(delta.shape[0]):
-            y, by_y = delta[k], g[k]
-            total += by_y * abs(y)
-            # No branch around a product, or there are no vectors.
-            by_z = t * by_y * (F(1) - y * y)
-            by_z = by_z if y != F(0) else F(0)
-            own[k] = by_z if y < F(0) else F(0)
-            board[k] = w * by_z
-        by_tau[i] = total
+        by_tau[i] = _through_activation(kept[i], grad[i], scale[i], tau[i], both[i], read[i])
 
 
 @part
@@ -126,8 +132,7 @@ def _before_activation_again(
         products_of(block, states, read, graph, omega, weight, work[p])
         for a in range(block.shape[0]):
             i = U(block[a])
-            w, t, total = graph.scale[i], tau[i], F(0)
-            g, own, others, first, second = grad[i], both[i], board[i], inner[a], around[a]
+            w, g, first, second = graph.scale[i], grad[i], inner[a], around[a]
             if graph.edge.shape[0] > 0:
                 term = graph.edge[i]
                 for k in range(term.shape[0]):
@@ -137,14 +142,7 @@ def _before_activation_again(
                 before = first[k]
                 half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
                 second[k] = F(-2) * half if before > F(0) else F(2) * half
-            for k in range(g.shape[0]):
-                y, by_y = second[k], g[k]
-                total += by_y * abs(y)
-                by_z = t * by_y * (F(1) - y * y)
-                by_z = by_z if y != F(0) else F(0)
-                own[k] = by_z if y < F(0) else F(0)
-                others[k] = w * by_z
-            by_tau[i] = total
+            by_tau[i] = _through_activation(second, g, w, tau[i], both[i], board[i])
 
 
 @part
