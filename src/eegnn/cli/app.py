@@ -82,7 +82,7 @@ def main() -> None:
         with _one_voice():
             app()
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"eegnn: {error}" if _has_the_word() else 1)
+        sys.exit(f"{_new_line()}eegnn: {error}" if _has_the_word() else 1)
 
 
 @contextmanager
@@ -93,6 +93,11 @@ def _one_voice() -> Iterator[None]:
         return
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         yield
+
+
+def _new_line() -> str:
+    """Break the line on which the first process may just be showing its progress."""
+    return "\n" if started_together() and os.environ["RANK"] != "0" else ""
 
 
 def _has_the_word() -> bool:
