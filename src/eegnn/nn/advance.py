@@ -2,14 +2,15 @@ r"""One step with gradients, :math:`\mathbf{H} + \tau\,\Delta\mathbf{H}`.
 
 Autograd keeps all that is made on the way to :math:`\Delta\mathbf{H}`. In training the paper's step
 goes another way: by the compiled kernels, which keep :math:`\Delta\mathbf{H}` alone besides the
-states and take a third of the time; or with ``recompute``, which keeps the states alone.
+states and take a third of the time; or with ``recompute``, which keeps the states alone, or as
+many numbers that lead to them.
 """
 
 from __future__ import annotations
 
 import copy
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ from eegnn.graph import Adjacency
 from eegnn.nn.activations import relu_tanh
 from eegnn.nn.compiled import kernels_for
 from eegnn.nn.sas import SASStep
+
+#: What of a step is kept for the way back.
+Keep = Literal["delta", "move"]
 
 
 def advance(
@@ -43,12 +47,39 @@ def advance(
     return _advance(step, h, adj, tau)
 
 
-def advanced(step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
-    """The same without gradients, in few passes over memory."""
+def moved(step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float) -> tuple[Tensor, Tensor]:
+    r"""The same without gradients, and the move :math:`\tau\,\Delta\mathbf{H}`.
+
+    The move is as large as a state and leads back to it, see :func:`before`. That of the paper's
+    step, which is never negative, has a minus where HΩ is positive: then all is known that its
+    gradients need.
+    """
     if not step.is_plain(h):
-        return _advance(step, h, adj, tau)
+        move = _times(tau, step(h, adj).to(h.dtype))
+        return h + move, move
     if _has_kernels(h, adj):
-        return _walk(step, h, adj, tau, keep=False)[0]
+        return _walk(step, h, adj, tau, "move")
+    y, positive = _activated(step, h, adj)
+    move = _times(tau, y)
+    return h + move, torch.where(positive, -move, move)
+
+
+def before(step: SASStep, h: Tensor, adj: Adjacency, move: Tensor) -> Tensor:
+    """The states before a move, up to rounding, from those after it."""
+    if not step.is_plain(h):
+        return h - move
+    kernels = kernels_for(h)
+    if kernels is None or not _has_kernels(h, adj):
+        return h - move.abs()
+    old = torch.empty_like(h)
+    kernels.before(h.numel(), h.numpy(), move.numpy(), old.numpy())
+    return old
+
+
+def _advanced(step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
+    """A plain step without gradients, in few passes over memory."""
+    if _has_kernels(h, adj):
+        return _walk(step, h, adj, tau, None)[0]
     h = h.clone()
     step.advance_(h, adj, tau)
     return h
@@ -76,7 +107,9 @@ class _Advance(torch.autograd.Function):
     ) -> Tensor:
         ctx.adj, ctx.step = adj, step
         ctx.number = None if isinstance(tau, Tensor) else tau
-        new, kept = (advanced(step, h, adj, tau), None) if recompute else _walk(step, h, adj, tau)
+        new, kept = (
+            (_advanced(step, h, adj, tau), None) if recompute else _walk(step, h, adj, tau, "delta")
+        )
         steps = tau if isinstance(tau, Tensor) else None
         ctx.save_for_backward(h, omega, weight, term, steps, kept)
         return new
@@ -112,21 +145,23 @@ def _has_kernels(h: Tensor, adj: Adjacency) -> bool:
 
 
 def _walk(
-    step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float, keep: bool = True
+    step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float, keep: Keep | None
 ) -> tuple[Tensor, Tensor]:
-    """New states, and to ``keep`` ΔH with a minus where HΩ is positive."""
+    """New states, and to ``keep`` ΔH or τΔH with a minus where HΩ is positive."""
     kernels = kernels_for(h)
     assert kernels is not None
     h = h.contiguous()
     new, kept = torch.empty_like(h), h.new_empty(h.size(0) if keep else 0, h.size(1))
-    given = (_rows_of(tau, h), new, kept)
     kernels.walk(
         h.numel(),
         h.numpy(),
         _board(kernels, h).numpy(),
         step.structure(kernels, h, adj),
         *step.panels(kernels),
-        *(t.numpy() for t in given),
+        _rows_of(tau, h).numpy(),
+        keep == "move",
+        new.numpy(),
+        kept.numpy(),
     )
     return new, kept
 
@@ -138,6 +173,7 @@ def step_gradients(
     tau: Tensor | float,
     grad: Tensor,
     kept: Tensor | None = None,
+    kind: Keep = "delta",
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
     r"""What the gradient of :math:`\mathbf{H} + \tau\,\Delta\mathbf{H}` makes of itself.
 
@@ -145,13 +181,13 @@ def step_gradients(
         step: a plain one, see :meth:`~eegnn.nn.sas.SASStep.is_plain`.
         h, adj, tau: as in :func:`advance`.
         grad: of the new states.
-        kept: of the step by the kernels; else it is taken again.
+        kept: by the step, of this ``kind``; else the step is taken again.
 
     Returns:
         The gradients of ``h``, Ω, W, the edge term and ``tau``.
     """
     if not _has_kernels(h, adj):
-        return _gradients(step, h, adj, tau, grad)
+        return _gradients(step, h, adj, tau, grad, kept)
     kernels = kernels_for(h)
     assert kernels is not None
     h, grad = h.contiguous(), grad.contiguous()
@@ -164,8 +200,8 @@ def step_gradients(
         given = [t.numpy() for t in (h, steps, grad, _board(kernels, h))]
         kernels.go_back_again(h.numel(), *given, graph, *step.panels(kernels), *back, *found)
     else:
-        given = [t.numpy() for t in (kept, steps, grad)]
-        kernels.go_back(h.numel(), *given, graph, *back, *found)
+        given = [t.numpy() for t in (kept, steps)]
+        kernels.go_back(h.numel(), *given, kind == "move", grad.numpy(), graph, *back, *found)
     products = both.T @ h
     by_term = None
     if step.edge_term is not None:
@@ -190,23 +226,39 @@ def _board(kernels: ModuleType, h: Tensor) -> Tensor:
     return h.new_empty(h.size(0), -(-h.size(1) // kernels.COLUMNS) * kernels.COLUMNS)
 
 
+def _times(tau: Tensor | float, delta: Tensor) -> Tensor:
+    return delta * (tau.unsqueeze(-1) if isinstance(tau, Tensor) else tau)
+
+
+def _activated(step: SASStep, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    """ΔH of a plain step, and where HΩ is positive."""
+    inner, z = (h @ step.omega).relu_(), adj.propagate(h, "sym") @ step.weight
+    if step.edge_term is not None:
+        z += step.edge_term if adj.nodes is None else step.edge_term[adj.nodes]
+    return relu_tanh(z.sub_(inner)), inner > 0
+
+
 def _gradients(
-    step: SASStep, h: Tensor, adj: Adjacency, tau: Tensor | float, grad: Tensor
+    step: SASStep,
+    h: Tensor,
+    adj: Adjacency,
+    tau: Tensor | float,
+    grad: Tensor,
+    move: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
-    """:func:`step_gradients` by PyTorch alone, which takes the step again."""
-    omega, weight, term = step.omega, step.weight, step.edge_term
-    around = adj.propagate(h, "sym")
-    inner, z = (h @ omega).relu_(), around @ weight
-    if term is not None:
-        z += term if adj.nodes is None else term[adj.nodes]
-    y = relu_tanh(z.sub_(inner))
-    by_z = grad * (tau.unsqueeze(-1) if isinstance(tau, Tensor) else tau)
-    by_z = torch.ops.aten.tanh_backward(by_z, y)
+    """:func:`step_gradients` by PyTorch alone."""
+    if move is None:
+        y, positive = _activated(step, h, adj)
+    else:
+        steps = tau.unsqueeze(-1) if isinstance(tau, Tensor) else h.new_tensor(tau)
+        # Who did not move has τ = 0, and the gradient of τ goes nowhere.
+        y, positive = (move.abs() / steps).masked_fill(steps == 0, 0.0), move < 0
+    by_z = torch.ops.aten.tanh_backward(_times(tau, grad), y)
     by_z = torch.ops.aten.threshold_backward(by_z, y, 0)
-    by_inner = torch.ops.aten.threshold_backward(by_z, inner, 0)
-    # Ā is symmetric: (Ā H W)' to H is Ā (g Wᵀ).
-    by_h = torch.addmm(grad, by_inner, omega.T, alpha=-1)
-    by_h += adj.propagate(by_z @ weight.T, "sym")
+    by_inner = by_z * positive
+    # Ā is symmetric: of (Ā H W)' Hᵀ(Ā ∂z) goes to W, and (Ā ∂z)Wᵀ to H.
+    around = adj.propagate(by_z, "sym")
+    by_h = torch.addmm(grad, by_inner, step.omega.T, alpha=-1).addmm_(around, step.weight.T)
     by_tau = torch.linalg.vecdot(grad, y) if isinstance(tau, Tensor) else None
-    by_omega, by_weight = (by_inner.T @ h).T.neg(), (by_z.T @ around).T
-    return by_h, by_omega, by_weight, None if term is None else by_z, by_tau
+    by_term = None if step.edge_term is None else by_z
+    return by_h, (by_inner.T @ h).T.neg(), (around.T @ h).T, by_term, by_tau

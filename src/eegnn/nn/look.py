@@ -70,7 +70,7 @@ class _Look(torch.autograd.Function):
         kernels.look(
             h.numel(),
             h.numpy(),
-            kernels.panels_of(heads.T),
+            kernels.panels_of((torch.cat([heads, decoder]) if drawn is None else heads).T),
             kernels.panels_of(decoder.T),
             _numbers(drawn, h),
             np.int16(min(ctx.below, 2**15 - 1)),

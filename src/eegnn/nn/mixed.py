@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from eegnn.nn.compiled import kernels_for
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
-from eegnn.nn.inference import linear_heads
+from eegnn.nn.inference import Linear, linear_heads
 from eegnn.nn.look import look, watched
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
@@ -128,16 +129,16 @@ class Mixed:
             and h.numel() > 0
             and kernels_for(h) is not None
             and not torch.is_autocast_enabled(h.device.type)
-            and linear_heads(loop.confidence, loop.temperature) is not None
+            and self._linear is not None
             and not watched(loop.confidence, loop.temperature, readout)  # type: ignore[arg-type]
         )
 
     def _by_kernels(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What is said at each layer, ``[L + 1, C, n]``, and for each step the scores and τ."""
-        log_stay = h.new_zeros(h.size(0))
+        log_stay, heads = h.new_zeros(h.size(0)), self._heads()
         said, scores, taus = [], [], []
         for layer in range(self.limit):
-            here, score, tau = self._look(h)
+            here, score, tau = self._look(h, heads)
             said.append(here)
             scores.append(score)
             taus.append(self._moving(tau, score, log_stay))
@@ -172,18 +173,21 @@ class Mixed:
         )
 
     def _streamed(self, h: Tensor) -> tuple[Tensor, Exits]:
-        """Keep the states alone for the backward pass."""
+        """Keep no more than states for the backward pass."""
         loop, adj = self.loop, self.adj
+        heads: Sequence[Tensor] = ()
+        modules: list[Any] = [loop.confidence, loop.temperature, self.readout]
         decide, glance = self._by_autograd()
         if self._has_kernels(h):
-            decide = glance = self._look
-
+            decide, glance = self._look, self._look
+            heads, modules = self._heads(), [self.readout]
         layers = Layers(
             decide=decide,
             glance=glance,
             end=lambda h: self._in_rows(loop.units(h, adj)),
             num_units=lambda h: loop.num_units(h, adj),
             spread=lambda tau: spread(tau, adj) if loop.level == "graph" else tau,
+            heads=heads,
             bias=self.bias,
             steps=self.steps,
             adj=adj,
@@ -191,30 +195,40 @@ class Mixed:
             freeze=self.freezing,
             mixture=MIXTURES[loop.task],
         )
-        modules = (loop.confidence, loop.temperature, self.readout)
         return streamed_mixture(layers, h, modules, loop.num_layers)
 
     def _by_autograd(self) -> tuple[Decide, Decide]:
         """Heads and decoder, with gradients and, faster, without."""
         loop, adj, reader = self.loop, self.adj, self.loop.reader()
 
-        def decide(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        def decide(h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
             decision = loop.decide(h, adj, False)
             tau = loop.step_sizes(decision.tau, adj)
             return self._in_rows(decision.units), decision.score, tau
 
-        def glance(h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        def glance(h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
             units, delta, inverse = reader(h, adj)
             return self._in_rows(units), *self._scores(delta, inverse)
 
         return decide, glance
 
-    def _look(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    @cached_property
+    def _linear(self) -> Linear | None:
+        """Heads of one layer, made of their parameters once for all layers."""
+        return linear_heads(self.loop.confidence, self.loop.temperature)
+
+    def _heads(self) -> tuple[Tensor, Tensor]:
+        """The weights ``[3, m']`` and the bias of heads of one layer."""
+        assert self._linear is not None
+        return self._linear.weight, self._linear.bias
+
+    def _look(self, h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Heads and decoder by the kernels."""
-        heads = linear_heads(self.loop.confidence, self.loop.temperature)
-        assert heads is not None
+        assert self._linear is not None
         assert isinstance(self.readout, Decoder)
-        looks = look(h, self.adj, heads, self.readout)
+        weight, bias = heads
+        linear = self._linear._replace(weight=weight, bias=bias)
+        looks = look(h, self.adj, linear, self.readout)
         return looks.said, *self._scores(looks.delta, looks.inverse)
 
     def _in_rows(self, units: Tensor) -> Tensor:

@@ -1,8 +1,10 @@
-r"""The mixture of all exits with the states alone kept for the backward pass.
+r"""The mixture of all exits with as much kept for the backward pass as there are states.
 
 Autograd would keep of every exit its output, its weight and what they were made of. Here the
-mixture is summed up on the way forward; on the way back each layer is computed again from its
-state, and the gradients of the mixture follow from sums over the later layers. With
+mixture is summed up on the way forward. Kept are the moves :math:`\tau_l\,\Delta\mathbf{H}_l` and
+the last states: subtracted one after the other, moves lead back to all states, from which heads and
+decoder are computed again, and a step has its gradients without being taken again. Those of the
+mixture follow from sums over the later layers. With
 :math:`S_l = \sum_{k \le l} \log\sigma(s_k)`, :math:`\log w_l = S_{l-1} + \log\sigma(-s_l)` and
 :math:`a_l` the gradient that reaches :math:`\log w_l`, that of the score is
 
@@ -26,13 +28,17 @@ from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import get_device_states, set_device_states
 
 from eegnn.graph import Adjacency
-from eegnn.nn.advance import advanced, step_gradients
+from eegnn.nn.advance import before, moved, step_gradients
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
 from eegnn.nn.sas import SASStep
 
-#: From states to what is said ``[C, U]``, the log-odds of continuing and τ ``[U]``.
-Decide = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
+#: From states and :attr:`Layers.heads` to what is said ``[C, U]``, the log-odds of continuing and
+#: τ ``[U]``.
+Decide = Callable[[Tensor, Sequence[Tensor]], tuple[Tensor, Tensor, Tensor]]
+
+#: Of the generator of the processor, and of those of other devices.
+_Random = tuple[Tensor, Any]
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Layers:
         end: from states to what is said where nobody decides any more.
         num_units: from states to how many can leave.
         spread: from τ of units to τ of rows.
+        heads: what ``decide`` and ``glance`` are given besides states: made of parameters once for
+            all layers.
         bias: ``[L + 1, C]``, added to what is said, or ``None``.
         steps: one step, or one for each layer.
         adj: the graph.
@@ -59,6 +67,7 @@ class Layers:
     end: Callable[[Tensor], Tensor]
     num_units: Callable[[Tensor], int]
     spread: Callable[[Tensor], Tensor]
+    heads: Sequence[Tensor]
     bias: Tensor | None
     steps: Sequence[SASStep]
     adj: Adjacency
@@ -83,9 +92,9 @@ class Layers:
         return tau.masked_fill(log_stay <= math.log(0.5), 0.0) if self.freeze else tau
 
     def tensors(self) -> list[Tensor]:
-        """What the steps were bound to, and the bias."""
+        """What the steps were bound to, the heads and the bias."""
         bound = [t for step in self.steps for t in (step.omega, step.weight, step.edge_term)]
-        return [t for t in (*bound, self.bias) if t is not None]
+        return [t for t in (*bound, *self.heads, self.bias) if t is not None]
 
     def with_tensors(self, given: Sequence[Tensor]) -> Layers:
         """The same with other tensors."""
@@ -96,8 +105,9 @@ class Layers:
             if step.edge_term is not None:
                 other.edge_term = left.pop(0)
             steps.append(other)
+        heads = [left.pop(0) for _ in self.heads]
         bias = None if self.bias is None else left.pop(0)
-        return replace(self, steps=steps, bias=bias)
+        return replace(self, steps=steps, heads=heads, bias=bias)
 
 
 def streamed_mixture(
@@ -108,7 +118,7 @@ def streamed_mixture(
     Args:
         layers: what happens between two states.
         h: initial states ``[n, m']``.
-        modules: what ``layers`` calls, heads and decoder; those that are modules have parameters.
+        modules: what ``layers`` calls; those that are modules have parameters.
         num_layers: the budget of which the cost is a share.
     """
     inside = [m for m in modules if isinstance(m, nn.Module)]
@@ -121,15 +131,15 @@ def streamed_mixture(
 class _Streamed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, layers: Layers, h: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-        given, number = h, layers.num_units(h)
+        number = layers.num_units(h)
         # In double precision: on the way back what was added is subtracted again.
         log_stay = h.new_zeros(number, dtype=torch.float64)
         time, cost = h.new_zeros(number), h.new_zeros(())
         layer_of = torch.zeros(number, dtype=torch.int64, device=h.device)
-        states, randoms, taus, total = [h], [], [], None
+        moves, randoms, taus, total = [], [], [], None
         for layer in range(layers.limit):
-            randoms.append(_random_state(h))
-            said, score, tau = layers.glance(h)
+            random = _random_state(h)
+            said, score, tau = layers.glance(h, layers.heads)
             log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
             total = _added(layers.mixture, total, log_weight, layers.term(layer, said))
             log_stay = log_stay + logsigmoid(score)
@@ -139,15 +149,17 @@ class _Streamed(torch.autograd.Function):
             layer_of += stays
             time += tau.masked_fill(~stays, 0.0)
             taus.append(tau)
-            h = advanced(layers.step(layer), h, layers.adj, layers.spread(tau))
-            states.append(h)
-        randoms.append(_random_state(h))
+            h, move = moved(layers.step(layer), h, layers.adj, layers.spread(tau))
+            moves.append(move)
+            randoms.append(_if_drawn(random, h))
+        random = _random_state(h)
         said = layers.end(h)
+        randoms.append(_if_drawn(random, h))
         term = layers.term(layers.limit, said)
         total = _added(layers.mixture, total, log_stay.to(h.dtype), term)
         last = layers.output(layers.limit, said).T
         ctx.layers, ctx.randoms = layers, randoms
-        ctx.save_for_backward(given, *states[1:], *tensors, log_stay, total)
+        ctx.save_for_backward(*moves, h, *tensors, log_stay, total)
         tau = torch.stack(taus) if taus else time.new_zeros(0, time.numel())
         ctx.mark_non_differentiable(layer_of, time, tau)
         ctx.set_materialize_grads(False)
@@ -164,7 +176,7 @@ class _Streamed(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         limit, mixture = ctx.layers.limit, ctx.layers.mixture
         *saved, log_stay, total = ctx.saved_tensors
-        states, tensors = saved[: limit + 1], saved[limit + 1 :]
+        moves, state, tensors = saved[:limit], saved[limit], saved[limit + 1 :]
         by_total = torch.zeros_like(total)
         if by_out is not None:
             with torch.enable_grad():
@@ -174,7 +186,9 @@ class _Streamed(torch.autograd.Function):
         by_h: Tensor | None = None
         later = torch.zeros_like(log_stay)  # the gradients of all later log-weights
         for layer in reversed(range(limit + 1)):
-            h = states[layer].detach().requires_grad_()
+            if layer < limit:
+                state = before(back.layers.step(layer), state, back.layers.adj, moves[layer])
+            h = state.detach().requires_grad_()
             with torch.enable_grad(), _randomly(ctx.randoms[layer], h):
                 if layer == limit:
                     said = back.layers.end(h)
@@ -182,7 +196,7 @@ class _Streamed(torch.autograd.Function):
                     log_weight = log_stay.to(h.dtype)
                     made: list[tuple[Tensor, Tensor | None]] = [(out, by_last)]
                 else:
-                    said, score, tau = back.layers.decide(h)
+                    said, score, tau = back.layers.decide(h, back.layers.heads)
                     s = score.detach()
                     if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
                         later = later + by_cost * log_stay.exp()
@@ -194,7 +208,10 @@ class _Streamed(torch.autograd.Function):
                 if layer < limit:
                     assert by_h is not None
                     by_score = later * (-s).sigmoid() - by_weight * s.sigmoid()
-                    made = [(score, by_score.to(h.dtype)), *back.step(layer, h, tau, by_h)]
+                    made = [
+                        (score, by_score.to(h.dtype)),
+                        *back.step(layer, h, tau, by_h, moves[layer]),
+                    ]
                 by_h = back.through([*made, (term, by_term)], h)
             later = later + by_weight
         return None, by_h, *back.gradients()
@@ -218,16 +235,16 @@ class _Back:
         self.by_h: Tensor | None = None
 
     def step(
-        self, layer: int, h: Tensor, tau: Tensor, by_next: Tensor
+        self, layer: int, h: Tensor, tau: Tensor, by_next: Tensor, move: Tensor
     ) -> list[tuple[Tensor, Tensor | None]]:
         """Go back through a step: what autograd is to go on with, and the gradients of that."""
         step, adj = self.layers.step(layer), self.layers.adj
         if not step.is_plain(h):
-            moved = torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
-            return [(moved, by_next)]
+            after = torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
+            return [(after, by_next)]
         given = (step.omega, step.weight, step.edge_term)
         with torch.no_grad():
-            self.by_h, *found, by_tau = step_gradients(step, h, adj, tau, by_next)
+            self.by_h, *found, by_tau = step_gradients(step, h, adj, tau, by_next, move, "move")
         for tensor, gradient in zip(given, found, strict=True):
             if tensor is not None and tensor.requires_grad:
                 self._add(tensor, gradient)
@@ -278,14 +295,24 @@ def _parts(
     return by_term, (by_term * term).sum(dim=0)
 
 
-def _random_state(h: Tensor) -> tuple[Tensor, Any]:
+def _random_state(h: Tensor) -> _Random:
     """The state of the generators, for dropout."""
     return torch.get_rng_state(), get_device_states(h)
 
 
+def _if_drawn(before: _Random, h: Tensor) -> _Random | None:
+    """That state if numbers were drawn since; mostly none are, and none have to be drawn again."""
+    now = _random_state(h)
+    pairs = zip((before[0], *before[1][1]), (now[0], *now[1][1]), strict=True)
+    return None if all(torch.equal(old, new) for old, new in pairs) else before
+
+
 @contextmanager
-def _randomly(state: tuple[Tensor, Any], h: Tensor) -> Iterator[None]:
+def _randomly(state: _Random | None, h: Tensor) -> Iterator[None]:
     """Draw again what was drawn after that state."""
+    if state is None:
+        yield
+        return
     devices, states = state[1]
     with torch.random.fork_rng(devices=devices, device_type=h.device.type):
         torch.set_rng_state(state[0])

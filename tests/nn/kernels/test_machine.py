@@ -29,6 +29,7 @@ machine: Any = pytest.importorskip("eegnn.nn.kernels.machine")
         "step_graphs",
         "decide",
         "walk",
+        "before",
         "go_back",
         "go_back_again",
         "look",

@@ -43,28 +43,53 @@ def test_a_step_and_back(width: int, with_edges: bool, graph: Adjacency, threads
     board = np.full((60, -(-width // 16) * 16), np.nan, np.float32)
     scaled = structure(graph, np.float32(BITS) * edge)
     bits = [panels(np.float32(BITS) * matrix) for matrix in (omega, weight)]
-    kernels.walk(1, h, board, scaled, *bits, tau, new, kept)
+    kernels.walk(1, h, board, scaled, *bits, tau, False, new, kept)
     np.testing.assert_allclose(new, truth.detach().numpy(), atol=2e-6)
     np.testing.assert_allclose(np.abs(kept), delta.detach().numpy(), atol=2e-6)
 
     both, by_tau = np.empty((60, 2 * width), np.float32), np.empty(60, np.float32)
     back = [panels(np.ascontiguousarray(matrix.T)) for matrix in (omega, weight)]
-    kernels.go_back(1, kept, tau, grad, scaled, *back, board, both, by_h, by_tau)
-    for again in (False, True):
-        if again:
-            for made in (both, by_h, by_tau, board):
-                made[:] = np.nan
+    move = np.empty_like(kept)
+    kernels.walk(1, h, board, scaled, *bits, tau, True, new, move)
+    np.testing.assert_allclose(move, tau[:, None] * kept, rtol=1e-6)
+    for way in ("delta", "move", "again"):
+        for made in (both, by_h, by_tau, board):
+            made[:] = np.nan
+        found_in = (board, both, by_h, by_tau)
+        if way == "again":
             read = np.full_like(board, np.nan)
-            given_again = (h, tau, grad, read, scaled, *bits, *back, board, both, by_h, by_tau)
-            kernels.go_back_again(1, *given_again)
+            kernels.go_back_again(1, h, tau, grad, read, scaled, *bits, *back, *found_in)
+        else:
+            given_kept = (move, tau, True) if way == "move" else (kept, tau, False)
+            kernels.go_back(1, *given_kept, grad, scaled, *back, *found_in)
         products = h.T.astype(np.float64) @ both
         found: list[Any] = [by_h, -products[:, :width], products[:, width:], by_tau]
         for one, other in zip(found, by_truth, strict=True):
             np.testing.assert_allclose(one, other.numpy(), atol=2e-5)
 
     old = new.copy()
-    kernels.walk(1, h, board, scaled, *bits, tau, new, kept[:0])
+    kernels.walk(1, h, board, scaled, *bits, tau, False, new, kept[:0])
     np.testing.assert_array_equal(new, old)
+
+
+def test_a_move_leads_back(threads: int) -> None:
+    h, move = array(60, 33), array(60, 33)
+    old = np.empty_like(h)
+    kernels.before(1, h, move, old)
+    np.testing.assert_array_equal(old, h - np.abs(move))
+
+
+def test_who_does_not_move_has_no_gradient_but_its_own(graph: Adjacency) -> None:
+    h, grad, tau = array(60, 16), array(60, 16), np.zeros(60, np.float32)
+    board, new, move, by_h = (np.empty_like(h) for _ in range(4))
+    weight = panels(np.eye(16, dtype=np.float32))
+    given = structure(graph, np.empty((0, 16), np.float32))
+    kernels.walk(1, h, board, given, weight, weight, tau, True, new, move)
+    both, by_tau = np.empty((60, 32), np.float32), np.empty(60, np.float32)
+    kernels.go_back(1, move, tau, True, grad, given, weight, weight, board, both, by_h, by_tau)
+    np.testing.assert_array_equal(new, h)
+    np.testing.assert_array_equal(by_h, grad)
+    assert not by_tau.any()
 
 
 def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
@@ -73,9 +98,9 @@ def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
     board, new, kept, by_h = (np.empty_like(h) for _ in range(4))
     weight = panels(np.eye(16, dtype=np.float32))
     given = structure(graph, np.empty((0, 16), np.float32))
-    kernels.walk(1, h, board, given, weight, weight, tau, new, kept)
+    kernels.walk(1, h, board, given, weight, weight, tau, False, new, kept)
     both, by_tau = np.empty((60, 32), np.float32), np.empty(60, np.float32)
-    kernels.go_back(1, kept, tau, grad, given, weight, weight, board, both, by_h, by_tau)
+    kernels.go_back(1, kept, tau, False, grad, given, weight, weight, board, both, by_h, by_tau)
     assert np.isnan(new[3]).all()
     assert np.isnan(by_h[3]).all()
     far = np.isfinite(new).all(axis=1)
@@ -98,7 +123,8 @@ def test_what_is_seen_and_back(width: int, classes: int, dropped: bool, threads:
 
     numbers = drawn if dropped else drawn[:0]
     facts, said = np.empty_like(by_facts), np.empty_like(by_said)
-    weights = [panels(np.ascontiguousarray(a.T)) for a in (heads, decoder)]
+    first = heads if dropped else np.concatenate([heads, decoder])
+    weights = [panels(np.ascontiguousarray(a.T)) for a in (first, decoder)]
     kernels.look(1, h, *weights, numbers, below, factor, facts, said)
     for one, other in zip((facts, said), truth, strict=True):
         np.testing.assert_allclose(one, other.detach().numpy(), atol=5e-5)

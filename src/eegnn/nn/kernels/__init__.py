@@ -23,7 +23,7 @@ from eegnn.nn.kernels.decisions import (
 )
 from eegnn.nn.kernels.products import COLUMNS, panels_of
 from eegnn.nn.kernels.steps import Books, Structure, advance, step_graphs, step_nodes
-from eegnn.nn.kernels.training import go_back, go_back_again, look, look_back, walk
+from eegnn.nn.kernels.training import before, go_back, go_back_again, look, look_back, walk
 
 __all__ = [
     "CLASSES",
@@ -38,6 +38,7 @@ __all__ = [
     "Manner",
     "Structure",
     "advance",
+    "before",
     "decide",
     "drop",
     "go_back",

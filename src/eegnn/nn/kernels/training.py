@@ -24,6 +24,7 @@ def _walk(
     omega: Any,
     weight: Any,
     tau: Any,
+    scaled: bool,
     new: Any,
     kept: Any,
     work: Any,
@@ -41,12 +42,12 @@ def _walk(
                 for k in range(term.shape[0]):
                     second[k] += term[k] / w
             if kept.shape[0] > 0:
-                y = kept[i]
+                y, s = kept[i], t if scaled else F(2)
                 for k in range(h.shape[0]):
                     before = first[k]
                     half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
                     v[k] = h[k] + t * half
-                    y[k] = F(-2) * half if before > F(0) else F(2) * half
+                    y[k] = -s * half if before > F(0) else s * half
             else:
                 for k in range(h.shape[0]):
                     before = first[k]
@@ -63,27 +64,28 @@ def walk(
     omega: Array,
     weight: Array,
     tau: Array,
+    scaled: bool,
     new: Array,
     kept: Array,
 ) -> None:
     """:func:`~eegnn.nn.kernels.steps.advance` to ``new``, with all that the way back needs besides
-    the states in ``kept`` (nothing, if that has no rows): ΔH, which is never negative, with a
-    minus where HΩ is positive."""
+    the states in ``kept`` (nothing, if that has no rows): ΔH, or if ``scaled`` τΔH, which are
+    never negative, with a minus where HΩ is positive."""
     rows = np.arange(states.shape[0])
     work = np.empty((parts, 3, BLOCK, read.shape[1]), np.float32)
     for p in prange(parts):
         scaled_rows(p, parts, states, graph.scale, read)
     for p in prange(parts):
-        _walk(p, parts, rows, states, read, graph, omega, weight, tau, new, kept, work)
+        _walk(p, parts, rows, states, read, graph, omega, weight, tau, scaled, new, kept, work)
 
 
 @inlined
-def _through_activation(kept: Any, grad: Any, w: Any, t: Any, own: Any, others: Any) -> Any:
-    """From what :func:`walk` keeps of a row to the gradient of z: its part through ReLU(HΩ) in
-    ``own``, all of it scaled in ``others``. Returns the gradient of τ."""
-    total = F(0)
+def _through_activation(kept: Any, grad: Any, w: Any, t: Any, s: Any, own: Any, others: Any) -> Any:
+    """From what :func:`walk` keeps of a row, divided by ``s``, to the gradient of z: its part
+    through ReLU(HΩ) in ``own``, all of it scaled in ``others``. Returns the gradient of τ."""
+    total, s = F(0), F(1) / s if s > F(0) else F(0)
     for k in range(grad.shape[0]):
-        y, by_y = kept[k], grad[k]
+        y, by_y = s * kept[k], grad[k]
         total += by_y * abs(y)
         # No branch around a product, or there are no vectors.
         by_z = t * by_y * (F(1) - y * y)
@@ -99,6 +101,7 @@ def _before_activation(
     parts: int,
     kept: Any,
     tau: Any,
+    scaled: bool,
     grad: Any,
     scale: Any,
     both: Any,
@@ -106,7 +109,9 @@ def _before_activation(
     by_tau: Any,
 ) -> None:
     for i in range(p, kept.shape[0], parts):
-        by_tau[i] = _through_activation(kept[i], grad[i], scale[i], tau[i], both[i], read[i])
+        t = tau[i]
+        s = t if scaled else F(1)
+        by_tau[i] = _through_activation(kept[i], grad[i], scale[i], t, s, both[i], read[i])
 
 
 @part
@@ -142,7 +147,7 @@ def _before_activation_again(
                 before = first[k]
                 half = half_relu_tanh((F(0) if before < F(0) else before) - w * second[k])
                 second[k] = F(-2) * half if before > F(0) else F(2) * half
-            by_tau[i] = _through_activation(second, g, w, tau[i], both[i], board[i])
+            by_tau[i] = _through_activation(second, g, w, tau[i], F(1), both[i], board[i])
 
 
 @part
@@ -178,6 +183,7 @@ def go_back(
     parts: int,
     kept: Array,
     tau: Array,
+    scaled: bool,
     grad: Array,
     graph: Structure,
     omega: Array,
@@ -190,14 +196,14 @@ def go_back(
     """What the gradient of new states makes of itself: ``by_h`` and ``by_tau``, and in ``both``,
     ``[n, 2m']``, what H is multiplied with to have those of −Ω and of W.
 
-    ``kept`` is from :func:`walk`, ``omega`` and ``weight`` are panels of Ωᵀ and Wᵀ. ``board`` is
-    for the gradient of z, scaled. Since Ā is symmetric, Ā ∂z is needed once: Hᵀ(Ā ∂z) is the
-    gradient of W and (Ā ∂z)Wᵀ that of H.
+    ``kept`` is from :func:`walk`, ``scaled`` or not, ``omega`` and ``weight`` are panels of Ωᵀ and
+    Wᵀ. ``board`` is for the gradient of z, scaled. Since Ā is symmetric, Ā ∂z is needed once:
+    Hᵀ(Ā ∂z) is the gradient of W and (Ā ∂z)Wᵀ that of H.
     """
     rows = np.arange(kept.shape[0])
     work = np.empty((parts, 3, BLOCK, board.shape[1]), np.float32)
     for p in prange(parts):
-        _before_activation(p, parts, kept, tau, grad, graph.scale, both, board, by_tau)
+        _before_activation(p, parts, kept, tau, scaled, grad, graph.scale, both, board, by_tau)
     for p in prange(parts):
         _before_products(p, parts, rows, both, board, graph, omega, weight, grad, by_h, work)
 
@@ -249,6 +255,21 @@ def go_back_again(
 
 
 @part
+def _before(p: int, parts: int, new: Any, kept: Any, states: Any) -> None:
+    for i in range(p, new.shape[0], parts):
+        h, v, y = states[i], new[i], kept[i]
+        for k in range(h.shape[0]):
+            h[k] = v[k] - abs(y[k])
+
+
+@Kernel
+def before(parts: int, new: Array, kept: Array, states: Array) -> None:
+    """The ``states`` before a step, from those after it and what :func:`walk` kept, scaled."""
+    for p in prange(parts):
+        _before(p, parts, new, kept, states)
+
+
+@part
 def _look(
     p: int,
     parts: int,
@@ -263,7 +284,9 @@ def _look(
     said: Any,
     work: Any,
 ) -> None:
-    seen, heard, left = work[p, 0], work[p, 1], work[p, 2]
+    seen, heard, left, first = work[p, 0], work[p, 1], work[p, 2], 0
+    if drawn.shape[0] == 0:
+        heard, first = seen, facts.shape[0]
     for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
         block = rows[lo : min(lo + BLOCK, rows.shape[0])]
         product(states, block, heads, seen)
@@ -273,8 +296,6 @@ def _look(
                 for k in range(h.shape[0]):
                     z[k] = factor * h[k] if random[k] < below else F(0)
             product(left, FIRST[: block.shape[0]], decoder, heard)
-        else:
-            product(states, block, decoder, heard)
         for c in range(facts.shape[0]):
             row = facts[c]
             for a in range(block.shape[0]):
@@ -282,7 +303,7 @@ def _look(
         for c in range(said.shape[0]):
             row = said[c]
             for a in range(block.shape[0]):
-                row[lo + a] = heard[a, c]
+                row[lo + a] = heard[a, first + c]
 
 
 @Kernel
@@ -299,7 +320,8 @@ def look(
 ) -> None:
     """``facts`` ``[3, n]`` and ``said`` ``[C, n]``: the states times panels of ``heads``, and,
     after dropout, times those of ``decoder``. What is kept, times ``factor``, is where the number
-    ``drawn`` ``[n, m']`` is ``below``; nothing is dropped if none are drawn."""
+    ``drawn`` ``[n, m']`` is ``below``. If none are drawn nothing is dropped, and ``heads`` are the
+    panels of both, one after the other: one product instead of two."""
     rows = np.arange(states.shape[0])
     width = max(-(-states.shape[1] // COLUMNS), heads.shape[0], decoder.shape[0]) * COLUMNS
     work = np.empty((parts, 3, BLOCK, width), np.float32)
