@@ -10,6 +10,7 @@ from torch import Tensor
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.nn.again import can_stream
 from eegnn.nn.answers import MixtureAnswer, Readout, Record, StateAnswer, states_alone
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
@@ -20,6 +21,7 @@ from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixed import Mixed, shifted, stacked
 from eegnn.nn.sas import SASStep
 from eegnn.nn.steps import Step, bound
+from eegnn.nn.streamed_walk import sampled_walk
 
 
 class EarlyExit(ExitLayer):
@@ -126,6 +128,9 @@ class EarlyExit(ExitLayer):
         if self._may_skip(h, noisy):
             plan = self._plan(steps, limit, log_stay_limit)
             return self.follow(plan, h, adj, answer)
+        if self._may_stream(steps, h):
+            taken, exits = sampled_walk(self, h, adj, steps, limit, noisy)  # type: ignore[arg-type]
+            return answer.finish(taken, exits.layer), exits
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
 
     def plan(
@@ -194,7 +199,8 @@ class EarlyExit(ExitLayer):
             decision = self.decide(h, adj, noisy=False)
             outputs.append(readout(decision.units))
             log_stay.append(ledger.survive(decision.score))
-            h = self.advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
+            tau = self.moving(decision.tau, adj, ledger.left)
+            h = self.advance(h, adj, steps, layer, tau)
         outputs.append(readout(self.units(h, adj)))
         return shifted(torch.stack(outputs), bias), torch.stack(log_stay)
 
@@ -225,20 +231,14 @@ class EarlyExit(ExitLayer):
             elif ledger.left.all():
                 break
             answer.pass_by(log_stay)
-            h = self.advance(h, adj, steps, layer, self._tau(decision.tau, adj, ledger))
+            tau = self.moving(decision.tau, adj, ledger.left)
+            ledger.advance(tau)
+            h = self.advance(h, adj, steps, layer, tau)
             if self.watch is not None:
                 self.watch(h)
         taken = ledger.close(answer.offer(self.units(h, adj), ledger.log_stay))
         expected = stacked(survival, ledger.time) if self.training else None
         return answer.finish(taken, ledger.layer), ledger.exits(self.num_layers, expected)
-
-    def _tau(self, tau: Tensor, adj: Adjacency, ledger: Ledger) -> Tensor:
-        """Step sizes actually used, ``[U]``; 0 for who left and is not to move any more."""
-        tau = self.step_sizes(tau, adj)
-        if self.level == "graph" or self.after_exit == "freeze":
-            tau = tau.masked_fill(ledger.left, 0.0)
-        ledger.advance(tau)
-        return tau
 
     def _may_skip(self, h: Tensor, noisy: bool) -> bool:
         """Whether to leave out what nobody needs."""
@@ -246,6 +246,16 @@ class EarlyExit(ExitLayer):
             self.watch is None
             and not (self.training or noisy or torch.is_grad_enabled())
             and not torch.is_autocast_enabled(h.device.type)
+        )
+
+    def _may_stream(self, steps: Sequence[Step], h: Tensor) -> bool:
+        """Whether moves alone are kept. A hard τ of 0 would leave none of what it stands for."""
+        return (
+            self.training
+            and self.recompute
+            and not self.hard
+            and self.watch is None
+            and can_stream(steps, (self.confidence, self.temperature), h)
         )
 
     def _plan(self, steps: Sequence[Step], limit: int, log_stay_limit: float | None) -> Plan:

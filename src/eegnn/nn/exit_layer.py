@@ -116,7 +116,10 @@ class ExitLayer(nn.Module):
         inverse = self._look(self.temperature, seen_nodes, seen_units, adj)
         # In the precision of the states, also under autocast: a product of many τ needs it.
         confidence, inverse = confidence.to(h.dtype), inverse.to(h.dtype)
-        delta = confidence[..., 0] - confidence[..., 1]
+        return self.judge(units, confidence[..., 0] - confidence[..., 1], inverse, noisy)
+
+    def judge(self, units: Tensor, delta: Tensor, inverse: Tensor, noisy: bool) -> Decision:
+        r"""What follows from :math:`\delta` and :math:`1/\nu`, both ``[U]``."""
         drawn = delta + logistic_noise(delta) if noisy else delta
         tau = continue_score(drawn, inverse, self.hard and self.training)
         # The argmax does not depend on ν: the sampled exit continues with probability σ(δ). The
@@ -142,6 +145,13 @@ class ExitLayer(nn.Module):
         if self.step_size == "mean":
             return spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
         return torch.full_like(tau, float(self.step_size))
+
+    def moving(self, tau: Tensor, adj: Adjacency, left: Tensor) -> Tensor:
+        """:meth:`step_sizes`, but 0 for who has left, ``bool [U]``, and is not to move any more."""
+        tau = self.step_sizes(tau, adj)
+        if self.level == "graph" or self.after_exit == "freeze":
+            tau = tau.masked_fill(left, 0.0)
+        return tau
 
     def advance(
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], layer: int, tau: Tensor

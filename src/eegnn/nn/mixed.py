@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from eegnn.graph import Adjacency
-from eegnn.nn.answers import Readout, states_alone
+from eegnn.nn.again import can_stream
+from eegnn.nn.answers import Readout
 from eegnn.nn.compiled import kernels_for
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
@@ -22,7 +23,6 @@ from eegnn.nn.inference import Linear, linear_heads
 from eegnn.nn.look import look, watched
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
-from eegnn.nn.sas import SASStep
 from eegnn.nn.streamed import Decide, Layers, streamed_mixture
 
 
@@ -58,7 +58,8 @@ class Mixed:
         at once: less to do on small graphs.
         """
         loop = self.loop
-        if loop.recompute and loop.objective == "expected" and self._can_stream(h):
+        parts = (loop.confidence, loop.temperature, self.readout)
+        if loop.recompute and loop.objective == "expected" and can_stream(self.steps, parts, h):
             return self._streamed(h)
         dim, outputs, score, tau = self._all_exits(h)
         exits = mixed_exits(score, tau.detach(), loop.num_layers)
@@ -161,16 +162,6 @@ class Mixed:
         scaled = delta * inverse
         tau = self.loop.step_sizes(scaled.sigmoid(), self.adj)
         return leaky(scaled, self.loop.leak_by_layer), tau
-
-    def _can_stream(self, h: Tensor) -> bool:
-        """Whether all that gradients go to is known."""
-        parts = (self.loop.confidence, self.loop.temperature, self.readout)
-        return (
-            torch.is_grad_enabled()
-            and not torch.is_autocast_enabled(h.device.type)
-            and all(isinstance(step, SASStep) and step.conv.norm is None for step in self.steps)
-            and all(isinstance(part, nn.Module) or part is states_alone for part in parts)
-        )
 
     def _streamed(self, h: Tensor) -> tuple[Tensor, Exits]:
         """Keep no more than states for the backward pass."""

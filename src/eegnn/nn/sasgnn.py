@@ -12,12 +12,14 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.advance import advance
+from eegnn.nn.again import can_stream
 from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
+from eegnn.nn.streamed_walk import same_steps
 from eegnn.nn.weights import Storage
 
 #: Solvers of torchdiffeq with a fixed step; the others choose their own.
@@ -141,6 +143,13 @@ class SASGNN(GraphModel):
         return Plan(steps, nobody_leaves, step_sizes, rules, reach=0)
 
     def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
+        if (
+            self.recompute
+            and limit
+            and can_stream(steps, (), h)
+            and all(s.is_plain(h) for s in steps)
+        ):
+            return same_steps(steps, h, adj, self.step_size, limit)
         in_place = not torch.is_grad_enabled() and all(isinstance(s, SASStep) for s in steps)
         buffer = torch.empty_like(h) if in_place else None
         h = h.clone() if in_place else h

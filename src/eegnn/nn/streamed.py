@@ -14,21 +14,28 @@ mixture follow from sums over the later layers. With
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
-from torch.utils.checkpoint import get_device_states, set_device_states
 
 from eegnn.graph import Adjacency
-from eegnn.nn.advance import before, moved, step_gradients
+from eegnn.nn.advance import before, moved
+from eegnn.nn.again import (
+    Back,
+    if_drawn,
+    leaves,
+    random_state,
+    randomly,
+    rebound,
+    tensors_of,
+    weights_of,
+)
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
 from eegnn.nn.sas import SASStep
@@ -36,9 +43,6 @@ from eegnn.nn.sas import SASStep
 #: From states and :attr:`Layers.heads` to what is said ``[C, U]``, the log-odds of continuing and
 #: τ ``[U]``.
 Decide = Callable[[Tensor, Sequence[Tensor]], tuple[Tensor, Tensor, Tensor]]
-
-#: Of the generator of the processor, and of those of other devices.
-_Random = tuple[Tensor, Any]
 
 
 @dataclass(frozen=True)
@@ -93,18 +97,13 @@ class Layers:
 
     def tensors(self) -> list[Tensor]:
         """What the steps were bound to, the heads and the bias."""
-        bound = [t for step in self.steps for t in (step.omega, step.weight, step.edge_term)]
-        return [t for t in (*bound, *self.heads, self.bias) if t is not None]
+        bias = [] if self.bias is None else [self.bias]
+        return [*tensors_of(self.steps), *self.heads, *bias]
 
     def with_tensors(self, given: Sequence[Tensor]) -> Layers:
         """The same with other tensors."""
-        left, steps = list(given), []
-        for step in self.steps:
-            other = copy.copy(step)
-            other.omega, other.weight = left.pop(0), left.pop(0)
-            if step.edge_term is not None:
-                other.edge_term = left.pop(0)
-            steps.append(other)
+        bound = len(tensors_of(self.steps))
+        steps, left = rebound(self.steps, given[:bound]), list(given[bound:])
         heads = [left.pop(0) for _ in self.heads]
         bias = None if self.bias is None else left.pop(0)
         return replace(self, steps=steps, heads=heads, bias=bias)
@@ -121,9 +120,8 @@ def streamed_mixture(
         modules: what ``layers`` calls; those that are modules have parameters.
         num_layers: the budget of which the cost is a share.
     """
-    inside = [m for m in modules if isinstance(m, nn.Module)]
-    weights = [p for m in inside for p in m.parameters() if p.requires_grad]
-    out, last, cost, layer, time, tau = _Streamed.apply(layers, h, *layers.tensors(), *weights)
+    given = (*layers.tensors(), *weights_of(modules))
+    out, last, cost, layer, time, tau = _Streamed.apply(layers, h, *given)
     cost = cost / max(layer.numel() * num_layers, 1)
     return out, Exits(layer, time, tau, cost, num_layers, outputs=last.unsqueeze(0))
 
@@ -138,7 +136,7 @@ class _Streamed(torch.autograd.Function):
         layer_of = torch.zeros(number, dtype=torch.int64, device=h.device)
         moves, randoms, taus, total = [], [], [], None
         for layer in range(layers.limit):
-            random = _random_state(h)
+            random = random_state(h)
             said, score, tau = layers.glance(h, layers.heads)
             log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
             total = _added(layers.mixture, total, log_weight, layers.term(layer, said))
@@ -151,14 +149,14 @@ class _Streamed(torch.autograd.Function):
             taus.append(tau)
             h, move = moved(layers.step(layer), h, layers.adj, layers.spread(tau))
             moves.append(move)
-            randoms.append(_if_drawn(random, h))
-        random = _random_state(h)
+            randoms.append(if_drawn(random, h))
+        random = random_state(h)
         said = layers.end(h)
-        randoms.append(_if_drawn(random, h))
+        randoms.append(if_drawn(random, h))
         term = layers.term(layers.limit, said)
         total = _added(layers.mixture, total, log_stay.to(h.dtype), term)
         last = layers.output(layers.limit, said).T
-        ctx.layers, ctx.randoms = layers, randoms
+        ctx.layers, ctx.own, ctx.randoms = layers, len(layers.tensors()), randoms
         ctx.save_for_backward(*moves, h, *tensors, log_stay, total)
         tau = torch.stack(taus) if taus else time.new_zeros(0, time.numel())
         ctx.mark_non_differentiable(layer_of, time, tau)
@@ -182,97 +180,38 @@ class _Streamed(torch.autograd.Function):
             with torch.enable_grad():
                 leaf = total.detach().requires_grad_()
                 (by_total,) = torch.autograd.grad(mixture.decode(leaf.T), leaf, by_out)
-        back = _Back(ctx.layers, tensors)
+        own = leaves(tensors[: ctx.own])
+        layers, back = ctx.layers.with_tensors(own), Back([*own, *tensors[ctx.own :]])
         by_h: Tensor | None = None
         later = torch.zeros_like(log_stay)  # the gradients of all later log-weights
         for layer in reversed(range(limit + 1)):
             if layer < limit:
-                state = before(back.layers.step(layer), state, back.layers.adj, moves[layer])
+                state = before(layers.step(layer), state, layers.adj, moves[layer])
             h = state.detach().requires_grad_()
-            with torch.enable_grad(), _randomly(ctx.randoms[layer], h):
+            with torch.enable_grad(), randomly(ctx.randoms[layer], h):
                 if layer == limit:
-                    said = back.layers.end(h)
-                    out = back.layers.output(layer, said).T
+                    said = layers.end(h)
+                    out = layers.output(layer, said).T
                     log_weight = log_stay.to(h.dtype)
                     made: list[tuple[Tensor, Tensor | None]] = [(out, by_last)]
                 else:
-                    said, score, tau = back.layers.decide(h, back.layers.heads)
+                    said, score, tau = layers.decide(h, layers.heads)
                     s = score.detach()
                     if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
                         later = later + by_cost * log_stay.exp()
-                    tau = back.layers.spread(back.layers.moving(tau, log_stay))
+                    tau = layers.spread(layers.moving(tau, log_stay))
                     log_stay = log_stay - logsigmoid(s)
                     log_weight = log_stay.to(h.dtype) + logsigmoid(-s)
-                term = back.layers.term(layer, said)
+                term = layers.term(layer, said)
                 by_term, by_weight = _parts(mixture, log_weight, term.detach(), total, by_total)
                 if layer < limit:
                     assert by_h is not None
                     by_score = later * (-s).sigmoid() - by_weight * s.sigmoid()
-                    made = [
-                        (score, by_score.to(h.dtype)),
-                        *back.step(layer, h, tau, by_h, moves[layer]),
-                    ]
+                    given = (layers.step(layer), h, layers.adj, tau, moves[layer], by_h)
+                    made = [(score, by_score.to(h.dtype)), *back.step(*given)]
                 by_h = back.through([*made, (term, by_term)], h)
             later = later + by_weight
         return None, by_h, *back.gradients()
-
-
-class _Back:
-    """Gradients on the way back, added up.
-
-    Args:
-        layers: what happens between two states.
-        tensors: its own, and the weights that it uses.
-    """
-
-    def __init__(self, layers: Layers, tensors: Sequence[Tensor]) -> None:
-        bound = len(layers.tensors())
-        leaves = [t.detach().requires_grad_(t.requires_grad) for t in tensors[:bound]]
-        self.layers = layers.with_tensors(leaves)
-        self.tensors = [*leaves, *tensors[bound:]]
-        self.wanted = [t for t in self.tensors if t.requires_grad]
-        self.sums: dict[int, Tensor] = {}
-        self.by_h: Tensor | None = None
-
-    def step(
-        self, layer: int, h: Tensor, tau: Tensor, by_next: Tensor, move: Tensor
-    ) -> list[tuple[Tensor, Tensor | None]]:
-        """Go back through a step: what autograd is to go on with, and the gradients of that."""
-        step, adj = self.layers.step(layer), self.layers.adj
-        if not step.is_plain(h):
-            after = torch.addcmul(h, tau.unsqueeze(-1), step(h, adj).to(h.dtype))
-            return [(after, by_next)]
-        given = (step.omega, step.weight, step.edge_term)
-        with torch.no_grad():
-            self.by_h, *found, by_tau = step_gradients(step, h, adj, tau, by_next, move, "move")
-        for tensor, gradient in zip(given, found, strict=True):
-            if tensor is not None and tensor.requires_grad:
-                self._add(tensor, gradient)
-        return [(tau, by_tau)]
-
-    def through(self, made: Sequence[tuple[Tensor, Tensor | None]], h: Tensor) -> Tensor:
-        """Go back to the states ``h`` from what was made of them; return their gradient."""
-        pairs = [(m, g) for m, g in made if m.requires_grad and g is not None]
-        by_h, *found = torch.autograd.grad(
-            [m for m, _ in pairs], [h, *self.wanted], [g for _, g in pairs], allow_unused=True
-        )
-        for tensor, gradient in zip(self.wanted, found, strict=True):
-            self._add(tensor, gradient)
-        if self.by_h is not None:
-            by_h, self.by_h = self.by_h.add_(by_h), None
-        return by_h
-
-    def gradients(self) -> list[Tensor | None]:
-        """Of all tensors."""
-        return [self.sums.get(id(tensor)) for tensor in self.tensors]
-
-    def _add(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        if gradient is None:
-            return
-        if id(tensor) in self.sums:
-            self.sums[id(tensor)] += gradient
-        else:
-            self.sums[id(tensor)] = gradient
 
 
 def _added(mixture: Mixture, total: Tensor | None, log_weight: Tensor, term: Tensor) -> Tensor:
@@ -293,29 +232,3 @@ def _parts(
         return by_term, by_term.sum(dim=0)
     by_term = by_total * log_weight.exp()
     return by_term, (by_term * term).sum(dim=0)
-
-
-def _random_state(h: Tensor) -> _Random:
-    """The state of the generators, for dropout."""
-    return torch.get_rng_state(), get_device_states(h)
-
-
-def _if_drawn(before: _Random, h: Tensor) -> _Random | None:
-    """That state if numbers were drawn since; mostly none are, and none have to be drawn again."""
-    now = _random_state(h)
-    pairs = zip((before[0], *before[1][1]), (now[0], *now[1][1]), strict=True)
-    return None if all(torch.equal(old, new) for old, new in pairs) else before
-
-
-@contextmanager
-def _randomly(state: _Random | None, h: Tensor) -> Iterator[None]:
-    """Draw again what was drawn after that state."""
-    if state is None:
-        yield
-        return
-    devices, states = state[1]
-    with torch.random.fork_rng(devices=devices, device_type=h.device.type):
-        torch.set_rng_state(state[0])
-        if devices:
-            set_device_states(devices, states)
-        yield
