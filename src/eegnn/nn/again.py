@@ -102,8 +102,8 @@ class Back:
         with torch.no_grad():
             by_h, *found, by_tau = step_gradients(step, h, adj, tau, by_next, move, "move")
         for tensor, gradient in zip(given, found, strict=True):
-            if tensor is not None and tensor.requires_grad:
-                self._add(tensor, gradient)
+            if tensor is not None:
+                self.add(tensor, gradient)
         return by_h, by_tau
 
     def through(self, made: Sequence[tuple[Tensor, Tensor | None]], h: Tensor) -> Tensor:
@@ -113,7 +113,11 @@ class Back:
             [m for m, _ in pairs], [h, *self.wanted], [g for _, g in pairs], allow_unused=True
         )
         for tensor, gradient in zip(self.wanted, found, strict=True):
-            self._add(tensor, gradient)
+            self.add(tensor, gradient)
+        return self.with_step(by_h)
+
+    def with_step(self, by_h: Tensor) -> Tensor:
+        """Add the gradient of the states that came through the step, if one was gone back."""
         if self.by_h is not None:
             by_h, self.by_h = self.by_h.add_(by_h), None
         return by_h
@@ -122,8 +126,9 @@ class Back:
         """Of all tensors."""
         return [self.sums.get(id(tensor)) for tensor in self.tensors]
 
-    def _add(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        if gradient is None:
+    def add(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        """Add to the gradient of one of the tensors."""
+        if gradient is None or not tensor.requires_grad:
             return
         if id(tensor) in self.sums:
             self.sums[id(tensor)] += gradient

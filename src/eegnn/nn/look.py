@@ -19,34 +19,101 @@ from eegnn.nn.encoders import Decoder
 from eegnn.nn.inference import Linear
 
 
-class Looks(NamedTuple):
+class Seen(NamedTuple):
     """What there is to see of states ``[n, m']``.
 
-    ``delta`` and ``inverse`` ``[n]`` are δ and 1/ν, ``said`` ``[C, n]`` is what nodes would say.
+    ``said`` ``[C, n]`` is what nodes would say, ``delta``, ``inverse`` and ``cold`` ``[n]`` are δ,
+    1/ν and what that is the softplus of, ``drawn`` are the numbers of dropout.
     """
 
+    said: Tensor
     delta: Tensor
     inverse: Tensor
-    said: Tensor
+    cold: Tensor
+    drawn: Tensor | None
 
 
-def look(h: Tensor, adj: Adjacency, heads: Linear, decoder: Decoder) -> Looks:
-    """Return what heads and decoder see; each call draws its own dropout.
+class Eyes:
+    """Heads and decoder for one pass: what their kernels read of weights is made once.
 
     Args:
-        h: states ``[n, m']``, for which there are kernels.
         adj: the graph.
         heads: their weights.
         decoder: a linear one.
     """
-    drawn = decoder.dropout.draw(h)
-    weight = decoder.mlp.lins[0].weight
-    facts, said = _Look.apply(h, heads.weight, weight, drawn, decoder.dropout)
-    own, others, cold = facts.unbind()
-    delta = own + heads.bias
-    if heads.reads:
-        delta = delta + adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
-    return Looks(delta, softplus(cold) + heads.nu0, said)
+
+    def __init__(self, adj: Adjacency, heads: Linear, decoder: Decoder) -> None:
+        self.adj, self.heads, self.dropout = adj, heads, decoder.dropout
+        self.decoder: Tensor = decoder.mlp.lins[0].weight  # type: ignore[assignment]
+        self._panels: dict[bool, tuple[Any, Any]] = {}
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What gradients go to: the weights and the bias of the heads, those of the decoder."""
+        return self.heads.weight, self.heads.bias, self.decoder
+
+    def look(self, h: Tensor) -> Seen:
+        """Look at states ``[n, m']``, for which there are kernels; each call draws its own dropout.
+
+        Gradients go back to the states and to :attr:`tensors`.
+        """
+        drawn = self.dropout.draw(h)
+        facts, said = _Look.apply(h, self.heads.weight, self.decoder, drawn, self)
+        own, others, cold = facts.unbind()
+        delta = own + self.heads.bias
+        if self.heads.reads:
+            delta = delta + self.adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
+        return Seen(said, delta, softplus(cold) + self.heads.nu0, cold, drawn)
+
+    def look_back(
+        self, h: Tensor, seen: Seen, by_said: Tensor, by_delta: Tensor, by_inverse: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+        """The gradients of the states and of :attr:`tensors`, without autograd."""
+        by_facts = h.new_zeros(3, h.size(0))
+        by_facts[0] = by_delta
+        if self.heads.reads:  # (D⁻¹A)ᵀ = A D⁻¹
+            scaled = by_delta / self.adj.degree.clamp(min=1)
+            by_facts[1] = self.adj.propagate(scaled.unsqueeze(-1), "sum").squeeze(-1)
+        by_facts[2] = by_inverse * seen.cold.sigmoid()
+        by_h, by_heads, by_decoder = self.back(h, seen.drawn, by_facts, by_said)
+        return by_h, (by_heads, by_delta.sum(), by_decoder)
+
+    def see(self, h: Tensor, drawn: Tensor | None) -> tuple[Tensor, Tensor]:
+        """``[3, n]`` and ``[C, n]``: the states times the weights of the heads, and, after dropout,
+        times those of the decoder."""
+        kernels = kernels_for(h)
+        assert kernels is not None
+        if (drawn is None) not in self._panels:
+            first = self.heads.weight.detach()
+            first = torch.cat([first, self.decoder.detach()]) if drawn is None else first
+            weights = (first.T, self.decoder.detach().T)
+            self._panels[drawn is None] = tuple(kernels.panels_of(w) for w in weights)
+        facts, said = h.new_empty(3, h.size(0)), h.new_empty(self.decoder.size(0), h.size(0))
+        panels, numbers = self._panels[drawn is None], self._numbers(drawn, h)
+        kernels.look(h.numel(), h.numpy(), *panels, *numbers, facts.numpy(), said.numpy())
+        return facts, said
+
+    def back(
+        self, h: Tensor, drawn: Tensor | None, by_facts: Tensor, by_said: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of states, heads and decoder from those of :meth:`see`."""
+        kernels = kernels_for(h)
+        assert kernels is not None
+        weights = (self.heads.weight.detach(), self.decoder.detach())
+        found = torch.empty_like(h), torch.zeros_like(weights[0]), torch.zeros_like(weights[1])
+        kernels.look_back(
+            h.numel(),
+            *(t.contiguous().numpy() for t in (h, *weights)),
+            *self._numbers(drawn, h),
+            *(t.contiguous().numpy() for t in (by_facts, by_said, *found)),
+        )
+        return found
+
+    def _numbers(self, drawn: Tensor | None, h: Tensor) -> tuple[Any, Any, Any]:
+        """The numbers that were drawn, below which of them is kept, times what."""
+        below, factor = self.dropout.below, self.dropout.factor
+        drawn = torch.empty(0, h.size(1), dtype=torch.int16) if drawn is None else drawn
+        return drawn.numpy(), np.int16(min(below, 2**15 - 1)), np.float32(factor)
 
 
 def watched(*modules: nn.Module) -> bool:
@@ -59,51 +126,21 @@ def watched(*modules: nn.Module) -> bool:
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, h: Tensor, heads: Tensor, decoder: Tensor, drawn: Tensor | None, dropout: Any
+        ctx: Any, h: Tensor, heads: Tensor, decoder: Tensor, drawn: Tensor | None, eyes: Eyes
     ) -> tuple[Tensor, Tensor]:
-        kernels = kernels_for(h)
-        assert kernels is not None
         h = h.contiguous()
         ctx.save_for_backward(h, heads, decoder, drawn)
-        ctx.below, ctx.factor = dropout.below, dropout.factor
-        facts, said = h.new_empty(3, h.size(0)), h.new_empty(decoder.size(0), h.size(0))
-        kernels.look(
-            h.numel(),
-            h.numpy(),
-            kernels.panels_of((torch.cat([heads, decoder]) if drawn is None else heads).T),
-            kernels.panels_of(decoder.T),
-            _numbers(drawn, h),
-            np.int16(min(ctx.below, 2**15 - 1)),
-            np.float32(ctx.factor),
-            facts.numpy(),
-            said.numpy(),
-        )
-        return facts, said
+        ctx.eyes = eyes
+        return eyes.see(h, drawn)
 
     @staticmethod
     def backward(ctx: Any, by_facts: Tensor, by_said: Tensor) -> tuple[Tensor | None, ...]:
         h, heads, decoder, drawn = ctx.saved_tensors
         if torch.is_grad_enabled():  # gradients of gradients: by autograd
-            z = h if drawn is None else h * (drawn < ctx.below) * ctx.factor
+            below, factor = ctx.eyes.dropout.below, ctx.eyes.dropout.factor
+            z = h if drawn is None else h * (drawn < below) * factor
             by_z = by_said.T @ decoder
             if drawn is not None:
-                by_z = by_z * (drawn < ctx.below) * ctx.factor
+                by_z = by_z * (drawn < below) * factor
             return by_facts.T @ heads + by_z, by_facts @ h, by_said @ z, None, None
-        kernels = kernels_for(h)
-        assert kernels is not None
-        found = (torch.empty_like(h), torch.zeros_like(heads), torch.zeros_like(decoder))
-        kernels.look_back(
-            h.numel(),
-            *(t.contiguous().numpy() for t in (h, heads, decoder)),
-            _numbers(drawn, h),
-            np.int16(min(ctx.below, 2**15 - 1)),
-            np.float32(ctx.factor),
-            *(t.contiguous().numpy() for t in (by_facts, by_said)),
-            *(t.numpy() for t in found),
-        )
-        return *found, None, None
-
-
-def _numbers(drawn: Tensor | None, h: Tensor) -> Any:
-    drawn = torch.empty(0, h.size(1), dtype=torch.int16) if drawn is None else drawn
-    return drawn.numpy()
+        return *ctx.eyes.back(h, drawn, by_facts, by_said), None, None

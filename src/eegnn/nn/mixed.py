@@ -20,10 +20,11 @@ from eegnn.nn.encoders import Decoder
 from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
 from eegnn.nn.inference import Linear, linear_heads
-from eegnn.nn.look import look, watched
+from eegnn.nn.look import Eyes, watched
 from eegnn.nn.mixture import MIXTURES, exit_log_probabilities, leaky, mixed_exits
 from eegnn.nn.pooling import spread
-from eegnn.nn.streamed import Decide, Layers, streamed_mixture
+from eegnn.nn.streamed import Layers, streamed_mixture
+from eegnn.nn.streamed_look import ByAutograd, ByKernels, Look, Said
 
 
 class Mixed:
@@ -136,11 +137,12 @@ class Mixed:
 
     def _by_kernels(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What is said at each layer, ``[L + 1, C, n]``, and for each step the scores and τ."""
-        log_stay, heads = h.new_zeros(h.size(0)), self._heads()
+        log_stay, eyes = h.new_zeros(h.size(0)), self._eyes()
         said, scores, taus = [], [], []
         for layer in range(self.limit):
-            here, score, tau = self._look(h, heads)
-            said.append(here)
+            seen = eyes.look(h)
+            score, tau = self._scores(seen.delta, seen.inverse)
+            said.append(seen.said)
             scores.append(score)
             taus.append(self._moving(tau, score, log_stay))
             h = self.loop.advance(h, self.adj, self.steps, layer, taus[-1])
@@ -166,19 +168,15 @@ class Mixed:
     def _streamed(self, h: Tensor) -> tuple[Tensor, Exits]:
         """Keep no more than states for the backward pass."""
         loop, adj = self.loop, self.adj
-        heads: Sequence[Tensor] = ()
-        modules: list[Any] = [loop.confidence, loop.temperature, self.readout]
-        decide, glance = self._by_autograd()
-        if self._has_kernels(h):
-            decide, glance = self._look, self._look
-            heads, modules = self._heads(), [self.readout]
+        look = self._by_autograd()
+        if self._has_kernels(h) and self._is_known(h):
+            fixed = None if loop.step_size == "adaptive" else float(loop.step_size)
+            look = ByKernels(self._eyes(), loop.leak_by_layer, fixed)
         layers = Layers(
-            decide=decide,
-            glance=glance,
+            look=look,
             end=lambda h: self._in_rows(loop.units(h, adj)),
             num_units=lambda h: loop.num_units(h, adj),
             spread=lambda tau: spread(tau, adj) if loop.level == "graph" else tau,
-            heads=heads,
             bias=self.bias,
             steps=self.steps,
             adj=adj,
@@ -186,41 +184,37 @@ class Mixed:
             freeze=self.freezing,
             mixture=MIXTURES[loop.task],
         )
-        return streamed_mixture(layers, h, modules, loop.num_layers)
+        return streamed_mixture(layers, h, self.readout, loop.num_layers)
 
-    def _by_autograd(self) -> tuple[Decide, Decide]:
+    def _is_known(self, h: Tensor) -> bool:
+        """Whether all between two states has gradients in closed form."""
+        return self.loop.step_size != "mean" and all(step.is_plain(h) for step in self.steps)
+
+    def _by_autograd(self) -> Look:
         """Heads and decoder, with gradients and, faster, without."""
         loop, adj, reader = self.loop, self.adj, self.loop.reader()
 
-        def decide(h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        def decide(h: Tensor) -> Said:
             decision = loop.decide(h, adj, False)
             tau = loop.step_sizes(decision.tau, adj)
-            return self._in_rows(decision.units), decision.score, tau
+            return Said(self._in_rows(decision.units), decision.score, tau)
 
-        def glance(h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        def glance(h: Tensor) -> Said:
             units, delta, inverse = reader(h, adj)
-            return self._in_rows(units), *self._scores(delta, inverse)
+            return Said(self._in_rows(units), *self._scores(delta, inverse))
 
-        return decide, glance
+        return ByAutograd(decide, glance, (loop.confidence, loop.temperature, self.readout))
 
     @cached_property
     def _linear(self) -> Linear | None:
         """Heads of one layer, made of their parameters once for all layers."""
         return linear_heads(self.loop.confidence, self.loop.temperature)
 
-    def _heads(self) -> tuple[Tensor, Tensor]:
-        """The weights ``[3, m']`` and the bias of heads of one layer."""
-        assert self._linear is not None
-        return self._linear.weight, self._linear.bias
-
-    def _look(self, h: Tensor, heads: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Heads and decoder by the kernels."""
+    def _eyes(self) -> Eyes:
+        """Heads and decoder for the kernels."""
         assert self._linear is not None
         assert isinstance(self.readout, Decoder)
-        weight, bias = heads
-        linear = self._linear._replace(weight=weight, bias=bias)
-        looks = look(h, self.adj, linear, self.readout)
-        return looks.said, *self._scores(looks.delta, looks.inverse)
+        return Eyes(self.adj, self._linear, self.readout)
 
     def _in_rows(self, units: Tensor) -> Tensor:
         """What is decoded, ``[C, U]``."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,10 +40,7 @@ from eegnn.nn.again import (
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
 from eegnn.nn.sas import SASStep
-
-#: From states and :attr:`Layers.heads` to what is said ``[C, U]``, the log-odds of continuing and
-#: τ ``[U]``.
-Decide = Callable[[Tensor, Sequence[Tensor]], tuple[Tensor, Tensor, Tensor]]
+from eegnn.nn.streamed_look import Look
 
 
 @dataclass(frozen=True)
@@ -51,13 +49,10 @@ class Layers:
     of them a fraction of the time.
 
     Attributes:
-        decide: heads and decoder.
-        glance: the same without gradients, faster.
+        look: heads and decoder.
         end: from states to what is said where nobody decides any more.
         num_units: from states to how many can leave.
         spread: from τ of units to τ of rows.
-        heads: what ``decide`` and ``glance`` are given besides states: made of parameters once for
-            all layers.
         bias: ``[L + 1, C]``, added to what is said, or ``None``.
         steps: one step, or one for each layer.
         adj: the graph.
@@ -66,12 +61,10 @@ class Layers:
         mixture: how outputs become one.
     """
 
-    decide: Decide
-    glance: Decide
+    look: Look
     end: Callable[[Tensor], Tensor]
     num_units: Callable[[Tensor], int]
     spread: Callable[[Tensor], Tensor]
-    heads: Sequence[Tensor]
     bias: Tensor | None
     steps: Sequence[SASStep]
     adj: Adjacency
@@ -96,31 +89,29 @@ class Layers:
         return tau.masked_fill(log_stay <= math.log(0.5), 0.0) if self.freeze else tau
 
     def tensors(self) -> list[Tensor]:
-        """What the steps were bound to, the heads and the bias."""
-        bias = [] if self.bias is None else [self.bias]
-        return [*tensors_of(self.steps), *self.heads, *bias]
+        """What the steps were bound to, and the bias."""
+        return [*tensors_of(self.steps), *([] if self.bias is None else [self.bias])]
 
     def with_tensors(self, given: Sequence[Tensor]) -> Layers:
         """The same with other tensors."""
-        bound = len(tensors_of(self.steps))
-        steps, left = rebound(self.steps, given[:bound]), list(given[bound:])
-        heads = [left.pop(0) for _ in self.heads]
-        bias = None if self.bias is None else left.pop(0)
-        return replace(self, steps=steps, heads=heads, bias=bias)
+        bias = None if self.bias is None else given[-1]
+        return replace(self, steps=rebound(self.steps, given), bias=bias)
 
 
 def streamed_mixture(
-    layers: Layers, h: Tensor, modules: Sequence[Any], num_layers: int
+    layers: Layers, h: Tensor, readout: Any, num_layers: int
 ) -> tuple[Tensor, Exits]:
     """Return the output of the mixture and the exits, of which ``outputs`` has the last alone.
 
     Args:
         layers: what happens between two states.
         h: initial states ``[n, m']``.
-        modules: what ``layers`` calls; those that are modules have parameters.
+        readout: what ``layers.end`` calls; if it is a module it has parameters.
         num_layers: the budget of which the cost is a share.
     """
-    given = (*layers.tensors(), *weights_of(modules))
+    looking = {id(tensor) for tensor in layers.look.tensors}
+    ending = [weight for weight in weights_of([readout]) if id(weight) not in looking]
+    given = (*layers.tensors(), *layers.look.tensors, *ending)
     out, last, cost, layer, time, tau = _Streamed.apply(layers, h, *given)
     cost = cost / max(layer.numel() * num_layers, 1)
     return out, Exits(layer, time, tau, cost, num_layers, outputs=last.unsqueeze(0))
@@ -137,7 +128,7 @@ class _Streamed(torch.autograd.Function):
         moves, randoms, taus, total = [], [], [], None
         for layer in range(layers.limit):
             random = random_state(h)
-            said, score, tau = layers.glance(h, layers.heads)
+            said, score, tau = layers.look.glance(h)
             log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
             total = _added(layers.mixture, total, log_weight, layers.term(layer, said))
             log_stay = log_stay + logsigmoid(score)
@@ -156,7 +147,7 @@ class _Streamed(torch.autograd.Function):
         term = layers.term(layers.limit, said)
         total = _added(layers.mixture, total, log_stay.to(h.dtype), term)
         last = layers.output(layers.limit, said).T
-        ctx.layers, ctx.own, ctx.randoms = layers, len(layers.tensors()), randoms
+        ctx.layers, ctx.randoms = layers, randoms
         ctx.save_for_backward(*moves, h, *tensors, log_stay, total)
         tau = torch.stack(taus) if taus else time.new_zeros(0, time.numel())
         ctx.mark_non_differentiable(layer_of, time, tau)
@@ -180,38 +171,52 @@ class _Streamed(torch.autograd.Function):
             with torch.enable_grad():
                 leaf = total.detach().requires_grad_()
                 (by_total,) = torch.autograd.grad(mixture.decode(leaf.T), leaf, by_out)
-        own = leaves(tensors[: ctx.own])
-        layers, back = ctx.layers.with_tensors(own), Back([*own, *tensors[ctx.own :]])
-        by_h: Tensor | None = None
-        later = torch.zeros_like(log_stay)  # the gradients of all later log-weights
-        for layer in reversed(range(limit + 1)):
-            if layer < limit:
-                state = before(layers.step(layer), state, layers.adj, moves[layer])
+        own, looking = len(ctx.layers.tensors()), len(ctx.layers.look.tensors)
+        mine, others = leaves(tensors[:own]), tensors[own:]
+        layers, back = ctx.layers.with_tensors(mine), Back([*mine, *others])
+        with torch.enable_grad(), randomly(ctx.randoms[limit], state):
             h = state.detach().requires_grad_()
-            with torch.enable_grad(), randomly(ctx.randoms[layer], h):
-                if layer == limit:
-                    said = layers.end(h)
-                    out = layers.output(layer, said).T
-                    log_weight = log_stay.to(h.dtype)
-                    made: list[tuple[Tensor, Tensor | None]] = [(out, by_last)]
-                else:
-                    said, score, tau = layers.decide(h, layers.heads)
-                    s = score.detach()
-                    if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
-                        later = later + by_cost * log_stay.exp()
-                    tau = layers.spread(layers.moving(tau, log_stay))
-                    log_stay = log_stay - logsigmoid(s)
-                    log_weight = log_stay.to(h.dtype) + logsigmoid(-s)
-                term = layers.term(layer, said)
+            said = layers.end(h)
+            term = layers.term(limit, said)
+            by_term, by_weight = _parts(
+                mixture, log_stay.to(h.dtype), term.detach(), total, by_total
+            )
+            by_h = back.through([(layers.output(limit, said).T, by_last), (term, by_term)], h)
+        later = by_weight.double()  # the gradients of all later log-weights
+        for layer in reversed(range(limit)):
+            state = before(layers.step(layer), state, layers.adj, moves[layer])
+            with randomly(ctx.randoms[layer], state):
+                again = layers.look.again(state, back, others[:looking])
+                said, score = again.found.said.detach(), again.found.score.detach()
+                if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
+                    later = later + by_cost * log_stay.exp()
+                here, log_stay = log_stay, log_stay - logsigmoid(score)
+                log_weight = log_stay.to(state.dtype) + logsigmoid(-score)
+                with torch.enable_grad():
+                    out = said.requires_grad_()
+                    term = layers.term(layer, out)
                 by_term, by_weight = _parts(mixture, log_weight, term.detach(), total, by_total)
-                if layer < limit:
-                    assert by_h is not None
-                    by_score = later * (-s).sigmoid() - by_weight * s.sigmoid()
-                    given = (layers.step(layer), h, layers.adj, tau, moves[layer], by_h)
-                    made = [(score, by_score.to(h.dtype)), *back.step(*given)]
-                by_h = back.through([*made, (term, by_term)], h)
+                by_said = back.through([(term, by_term)], out)
+                by_score = later * (-score).sigmoid() - by_weight * score.sigmoid()
+                onward = partial(_onward, layers, back, layer, here, moves[layer], by_h)
+                by_h = again.back(by_said, by_score.to(state.dtype), onward)
             later = later + by_weight
         return None, by_h, *back.gradients()
+
+
+def _onward(
+    layers: Layers,
+    back: Back,
+    layer: int,
+    log_stay: Tensor,
+    move: Tensor,
+    by_next: Tensor,
+    h: Tensor,
+    tau: Tensor,
+) -> list[tuple[Tensor, Tensor | None]]:
+    """Back through the step from a layer to the next: the last two make it ``Onward``."""
+    tau = layers.spread(layers.moving(tau, log_stay))
+    return back.step(layers.step(layer), h, layers.adj, tau, move, by_next)
 
 
 def _added(mixture: Mixture, total: Tensor | None, log_weight: Tensor, term: Tensor) -> Tensor:
