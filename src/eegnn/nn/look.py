@@ -6,6 +6,7 @@ over all states; here it is one compiled kernel each way.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,29 +59,19 @@ class Eyes:
         Gradients go back to the states and to :attr:`tensors`.
         """
         drawn = self.dropout.draw(h)
-        facts, said = _Look.apply(h, self.heads.weight, self.decoder, drawn, self)
-        own, others, cold = facts.unbind()
-        delta = own + self.heads.bias
-        if self.heads.reads:
-            delta = delta + self.adj.propagate(others.unsqueeze(-1), "mean").squeeze(-1)
-        return Seen(said, delta, softplus(cold) + self.heads.nu0, cold, drawn)
+        own, cold, said = _Look.apply(h, self.heads.weight, self.decoder, drawn, self)
+        return Seen(said, own + self.heads.bias, softplus(cold) + self.heads.nu0, cold, drawn)
 
     def look_back(
         self, h: Tensor, seen: Seen, by_said: Tensor, by_delta: Tensor, by_inverse: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
         """The gradients of the states and of :attr:`tensors`, without autograd."""
-        by_facts = h.new_zeros(3, h.size(0))
-        by_facts[0] = by_delta
-        if self.heads.reads:  # (D⁻¹A)ᵀ = A D⁻¹
-            scaled = by_delta / self.adj.degree.clamp(min=1)
-            by_facts[1] = self.adj.propagate(scaled.unsqueeze(-1), "sum").squeeze(-1)
-        by_facts[2] = by_inverse * seen.cold.sigmoid()
-        by_h, by_heads, by_decoder = self.back(h, seen.drawn, by_facts, by_said)
+        by_cold = by_inverse * seen.cold.sigmoid()
+        by_h, by_heads, by_decoder = self.back(h, seen.drawn, by_delta, by_cold, by_said)
         return by_h, (by_heads, by_delta.sum(), by_decoder)
 
-    def see(self, h: Tensor, drawn: Tensor | None) -> tuple[Tensor, Tensor]:
-        """``[3, n]`` and ``[C, n]``: the states times the weights of the heads, and, after dropout,
-        times those of the decoder."""
+    def see(self, h: Tensor, drawn: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """δ without its bias, 1/ν before its softplus, and what is said after dropout."""
         kernels = kernels_for(h)
         assert kernels is not None
         if (drawn is None) not in self._panels:
@@ -91,14 +82,21 @@ class Eyes:
         facts, said = h.new_empty(3, h.size(0)), h.new_empty(self.decoder.size(0), h.size(0))
         panels, numbers = self._panels[drawn is None], self._numbers(drawn, h)
         kernels.look(h.numel(), h.numpy(), *panels, *numbers, facts.numpy(), said.numpy())
-        return facts, said
+        own, others, cold = facts.unbind()
+        if self.heads.reads:
+            own += self._sums(kernels, others) / self.adj.degree.clamp(min=1)
+        return own, cold, said
 
     def back(
-        self, h: Tensor, drawn: Tensor | None, by_facts: Tensor, by_said: Tensor
+        self, h: Tensor, drawn: Tensor | None, by_own: Tensor, by_cold: Tensor, by_said: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The gradients of states, heads and decoder from those of :meth:`see`."""
         kernels = kernels_for(h)
         assert kernels is not None
+        by_others = torch.zeros_like(by_own)
+        if self.heads.reads:  # (D⁻¹A)ᵀ = A D⁻¹
+            by_others = self._sums(kernels, by_own / self.adj.degree.clamp(min=1))
+        by_facts = torch.stack([by_own, by_others, by_cold])
         weights = (self.heads.weight.detach(), self.decoder.detach())
         found = torch.empty_like(h), torch.zeros_like(weights[0]), torch.zeros_like(weights[1])
         kernels.look_back(
@@ -108,6 +106,13 @@ class Eyes:
             *(t.contiguous().numpy() for t in (by_facts, by_said, *found)),
         )
         return found
+
+    def _sums(self, kernels: ModuleType, values: Tensor) -> Tensor:
+        """Over neighbours."""
+        sums = torch.empty_like(values)
+        given = (values, self.adj.rowptr, self.adj.col, sums)
+        kernels.neighbour_sums(self.adj.col.numel(), *(t.numpy() for t in given))
+        return sums
 
     def _numbers(self, drawn: Tensor | None, h: Tensor) -> tuple[Any, Any, Any]:
         """The numbers that were drawn, below which of them is kept, times what."""
@@ -127,20 +132,26 @@ class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, h: Tensor, heads: Tensor, decoder: Tensor, drawn: Tensor | None, eyes: Eyes
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         h = h.contiguous()
         ctx.save_for_backward(h, heads, decoder, drawn)
         ctx.eyes = eyes
         return eyes.see(h, drawn)
 
     @staticmethod
-    def backward(ctx: Any, by_facts: Tensor, by_said: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, by_own: Tensor, by_cold: Tensor, by_said: Tensor
+    ) -> tuple[Tensor | None, ...]:
         h, heads, decoder, drawn = ctx.saved_tensors
         if torch.is_grad_enabled():  # gradients of gradients: by autograd
-            below, factor = ctx.eyes.dropout.below, ctx.eyes.dropout.factor
-            z = h if drawn is None else h * (drawn < below) * factor
-            by_z = by_said.T @ decoder
+            eyes, by_others = ctx.eyes, torch.zeros_like(by_own)
+            if eyes.heads.reads:
+                scaled = by_own / eyes.adj.degree.clamp(min=1)
+                by_others = eyes.adj.propagate(scaled.unsqueeze(-1), "sum").squeeze(-1)
+            by_facts = torch.stack([by_own, by_others, by_cold])
+            z, by_z = h, by_said.T @ decoder
             if drawn is not None:
-                by_z = by_z * (drawn < below) * factor
+                mask = (drawn < eyes.dropout.below) * eyes.dropout.factor
+                z, by_z = h * mask, by_z * mask
             return by_facts.T @ heads + by_z, by_facts @ h, by_said @ z, None, None
-        return *ctx.eyes.back(h, drawn, by_facts, by_said), None, None
+        return *ctx.eyes.back(h, drawn, by_own, by_cold, by_said), None, None

@@ -129,9 +129,10 @@ class _Streamed(torch.autograd.Function):
         for layer in range(layers.limit):
             random = random_state(h)
             said, score, tau = layers.look.glance(h)
-            log_weight = log_stay.to(h.dtype) + logsigmoid(-score)
+            goes_on = logsigmoid(score)
+            log_weight = log_stay.to(h.dtype) + (goes_on - score)  # log σ(-s) = log σ(s) - s
             total = _added(layers.mixture, total, log_weight, layers.term(layer, said))
-            log_stay = log_stay + logsigmoid(score)
+            log_stay = log_stay + goes_on
             stays = ~(log_stay <= math.log(0.5))  # NaN stays
             cost += log_stay.exp().sum()
             tau = layers.moving(tau, log_stay)
@@ -190,8 +191,9 @@ class _Streamed(torch.autograd.Function):
                 said, score = again.found.said.detach(), again.found.score.detach()
                 if by_cost is not None:  # ∂ cost / ∂ S_l = exp(S_l)
                     later = later + by_cost * log_stay.exp()
-                here, log_stay = log_stay, log_stay - logsigmoid(score)
-                log_weight = log_stay.to(state.dtype) + logsigmoid(-score)
+                goes_on = logsigmoid(score)
+                here, log_stay = log_stay, log_stay - goes_on
+                log_weight = log_stay.to(state.dtype) + (goes_on - score)
                 with torch.enable_grad():
                     out = said.requires_grad_()
                     term = layers.term(layer, out)

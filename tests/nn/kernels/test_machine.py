@@ -34,6 +34,7 @@ machine: Any = pytest.importorskip("eegnn.nn.kernels.machine")
         "go_back_again",
         "look",
         "look_back",
+        "neighbour_sums",
     ],
 )
 def test_both_ways_are_kept_apart_on_disk(name: str) -> None:

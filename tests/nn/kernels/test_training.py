@@ -132,3 +132,10 @@ def test_what_is_seen_and_back(width: int, classes: int, dropped: bool, threads:
     kernels.look_back(1, h, heads, decoder, numbers, below, factor, by_facts, by_said, *found)
     for one, other in zip(found, by_truth, strict=True):
         np.testing.assert_allclose(one, other.numpy(), atol=5e-5)
+
+
+def test_sums_over_neighbours(graph: Adjacency, threads: int) -> None:
+    board, sums = array(60), np.empty(60, np.float32)
+    kernels.neighbour_sums(1, board, graph.rowptr.numpy(), graph.col.numpy(), sums)
+    truth = graph.propagate(torch.from_numpy(board).double().unsqueeze(-1), "sum").squeeze(-1)
+    np.testing.assert_allclose(sums, truth.numpy(), atol=1e-5)

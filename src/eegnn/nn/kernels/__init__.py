@@ -23,7 +23,15 @@ from eegnn.nn.kernels.decisions import (
 )
 from eegnn.nn.kernels.products import COLUMNS, panels_of
 from eegnn.nn.kernels.steps import Books, Structure, advance, step_graphs, step_nodes
-from eegnn.nn.kernels.training import before, go_back, go_back_again, look, look_back, walk
+from eegnn.nn.kernels.training import (
+    before,
+    go_back,
+    go_back_again,
+    look,
+    look_back,
+    neighbour_sums,
+    walk,
+)
 
 __all__ = [
     "CLASSES",
@@ -45,6 +53,7 @@ __all__ = [
     "go_back_again",
     "look",
     "look_back",
+    "neighbour_sums",
     "panels_of",
     "reach",
     "step_graphs",

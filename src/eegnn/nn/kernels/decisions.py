@@ -37,7 +37,7 @@ VALUES, LABELS, CLASSES = range(3)
 
 
 @inlined
-def _over_neighbours(board: Any, col: Any, begin: Any, end: Any) -> Any:
+def over_neighbours(board: Any, col: Any, begin: Any, end: Any) -> Any:
     """Sum one number over neighbours."""
     t0, t1, t2, t3 = F(0), F(0), F(0), F(0)  # four sums that do not wait for each other
     e, end = U(begin), U(end)
@@ -113,7 +113,7 @@ def _decide(
             if manner.reads:
                 w = graph.scale[i]
                 begin, end = graph.rowptr[i], graph.rowptr[i + U(1)]
-                score[a] += w * w * _over_neighbours(books.board, graph.col, begin, end)
+                score[a] += w * w * over_neighbours(books.board, graph.col, begin, end)
             tau[a], going[a] = facts[2], books.log_stay[i]
             for c in range(bias.shape[0]):
                 said[c, a] = facts[3 + c] + bias[c]
