@@ -81,7 +81,7 @@ class EarlyExit(ExitLayer):
         task: what the output means, and so how outputs of several exits mix:
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
-        recompute: keep no more than the states of each layer for the backward pass, and compute
+        recompute: keep as many numbers for the backward pass as there are states, and compute
             the rest again there: less memory, up to a third more time. With ``"expected"`` the
             exits then have the last output alone.
     """

@@ -47,8 +47,8 @@ class SASGNN(GraphModel):
         conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
         solver: ``"euler"``, or a solver of ``torchdiffeq`` for the same ODE over the time
             :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
-        recompute: keep no more than the states of each layer for the backward pass, and compute
-            the rest again there: less memory, about a third more time. With ``"euler"``.
+        recompute: keep as many numbers for the backward pass as there are states, and nothing
+            else that grows with depth: less memory in about the same time. With ``"euler"``.
         **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
             ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
     """
