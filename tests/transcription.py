@@ -214,10 +214,15 @@ def run(
                 tau[u] = 1.0 if int(np.argmax(c)) == 0 else 0.0
             stay = _softmax(confidence[u] * (1.0 if objective == "sampled" else inverse))[0]
             weights_here[u] = float(survival[u] * (1.0 - stay))
+            doubt = 1.0
+            if answer == "mixture" and exit_threshold not in (None, 1.0):
+                counts = [*(row[u] for row in weights), survival[u]]
+                said = [*(row[u] for row in outputs), _mlp(seen[u], w.decoder)]
+                doubt = _doubt(task, _mixture(task, counts, said))
             survival[u] = float(survival[u] * stay)
             expected_steps[u] += survival[u]
             if exit_threshold is not None:
-                leaves[u] = survival[u] <= 1.0 - exit_threshold
+                leaves[u] = survival[u] * doubt <= 1.0 - exit_threshold
             elif objective == "expected":
                 leaves[u] = survival[u] <= 0.5
             else:
@@ -270,6 +275,16 @@ def run(
         tau=np.array(taus).reshape(len(taus), units),
         cost=sum(steps) / units / num_layers,
     )
+
+
+def _doubt(task: str, output: Array) -> float:
+    """From 0, sure, to 1, undecided."""
+    if task == "classification":
+        return float(1.0 - _softmax(output).max()) * len(output) / max(len(output) - 1, 1)
+    if task == "multilabel":
+        yes = 1.0 / (1.0 + np.exp(-output))
+        return float(2.0 * np.minimum(yes, 1.0 - yes).max())
+    return 1.0
 
 
 def _affine(value: Array, layer: Layer) -> Array:

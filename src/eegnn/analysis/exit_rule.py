@@ -12,6 +12,7 @@ from torch import Tensor
 
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
+from eegnn.nn.inference import wants_to_leave
 from eegnn.train.metrics import METRICS, score_of
 
 
@@ -59,14 +60,9 @@ def replay(
 ) -> tuple[Tensor, Tensor]:
     r"""Apply an exit rule to what every layer said.
 
-    Unit u leaves at the first layer at which its probability of having left reaches the
-    threshold t, and at M = ``max_layers`` at the latest:
-
-    .. math::
-        l_u = \min\Bigl(M,\; \bigl|\{\,l < L : \textstyle\prod_{k \le l} p_{k,u} > 1 - t\,\}
-        \bigr|\Bigr)
-
-    since the product never increases with l.
+    A unit leaves at the first layer l at which :math:`u_l \prod_{k \le l} p_k \le 1 - t`, where
+    :math:`u_l` is the doubt in its answer (see :class:`~eegnn.EarlyExit`), and at
+    M = ``max_layers`` at the latest.
 
     Args:
         outputs: of a model in which leaving changes nobody's states (``replayable``).
@@ -88,7 +84,9 @@ def replay(
     if exit_threshold is not None:
         _check.number("exit_threshold", exit_threshold, 0, 1)
         limit = math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
-        layer = (~(_survival(outputs) <= limit)).sum(dim=0)  # NaN stays, as in the model
+        doubt = outputs.doubt() if 0 < exit_threshold < 1 else None
+        leaves = wants_to_leave(_survival(outputs), limit, doubt)
+        layer = (leaves.cumsum(dim=0) == 0).sum(dim=0)
     if max_layers is not None:
         layer = layer.clamp(max=_check.integer("max_layers", max_layers, at_least=0))
     return outputs.answer_at(layer), layer
@@ -97,18 +95,21 @@ def replay(
 def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:
     """Choose thresholds between which the cost moves by about ``1 / steps``.
 
-    A unit takes step l where its survival there is above 1 − t. So the cost of t is the share
-    of all L·U survival values above 1 − t, and thresholds at their quantiles have evenly spaced
-    costs. Each lies in the middle between two values, where rounding cannot change who leaves.
-    0 (all leave at once), ½ (the own rule, unless ``objective="sampled"``) and 1 (nobody leaves)
-    are always among them.
+    A unit takes step l where what is compared to 1 − t, see :func:`replay`, has been above it up to
+    there. So the cost of t is the share of all L·U running minima above 1 − t, and thresholds at
+    their quantiles have evenly spaced costs. Each lies in the middle between two values, where
+    rounding cannot change who leaves. 0 (all leave at once) and 1 (nobody leaves) are always among
+    them.
     """
-    left = np.sort(-np.expm1(_survival(outputs).double().cpu().numpy().ravel()))
+    risk, doubt = _survival(outputs).double(), outputs.doubt()
+    if doubt is not None:
+        risk = (risk + doubt.double().log()).cummin(dim=0).values
+    left = np.sort(-np.expm1(risk.cpu().numpy().ravel()))
     left = left[~np.isnan(left)]
     cut = np.linspace(0, left.size, steps + 1).round().astype(int)
     cut = cut[(cut > 0) & (cut < left.size)]
     between = (left[cut - 1] + left[cut]) / 2
-    return sorted({0.0, 0.5, 1.0, *between.tolist()})
+    return sorted({0.0, 1.0, *between.tolist()})
 
 
 def point_of(

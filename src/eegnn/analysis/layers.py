@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
+from eegnn.nn.answers import MixtureAnswer, states_alone
 from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.exit_layer import Task
 from eegnn.nn.mixture import MIXTURES, stopped_log_weights
@@ -61,6 +62,21 @@ class LayerOutputs:
             return self.at(layer)
         log_weight = stopped_log_weights(self.log_stay, layer)
         return MIXTURES[self.mixing].mean(log_weight, self.out)
+
+    def doubt(self) -> Tensor | None:
+        """``[L, U]``, the doubt in what units that leave at each layer answer, see
+        :class:`~eegnn.nn.mixture.Mixture`; ``None`` where nothing tells."""
+        if self.mixing is None or self.log_stay is None:
+            return None
+        answer, found = MixtureAnswer(states_alone, self.mixing), []
+        log_here = torch.zeros_like(self.log_stay[0])
+        for out, log_going in zip(self.out, self.log_stay, strict=False):  # nobody leaves at L
+            answer.see(out, log_here)
+            found.append(answer.doubt())
+            answer.pass_by(log_going)
+            log_here = log_going
+        known = [doubt for doubt in found if doubt is not None]
+        return torch.stack(known) if known else None
 
     def of(self, index: Tensor | None) -> LayerOutputs:
         """The same of some units; ``None`` for all."""

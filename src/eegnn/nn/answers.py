@@ -48,6 +48,10 @@ class StateAnswer:
         self.see(units, log_here)
         return self.take()
 
+    def doubt(self) -> Tensor | None:
+        """How far what was seen last is from being sure, ``[U]``; ``None``: nothing tells."""
+        return None
+
     def pass_by(self, log_going: Tensor) -> None:
         """Go on; the next layer is reached with log-probability ``log_going`` ``[U]``."""
 
@@ -142,6 +146,10 @@ class MixtureAnswer(StateAnswer):
             passed = None if passed is None else passed[:, rows]
             said, here = said[:, rows], here[rows]
         return (said * here if passed is None else torch.addcmul(passed, said, here)).T
+
+    def doubt(self) -> Tensor | None:
+        """That of the mixture that would be the answer."""
+        return None if self._mixture.doubt is None else self._mixture.doubt(self.take().T)
 
     def pass_by(self, log_going: Tensor) -> None:
         """Let this exit count for the probability of being here and not going on."""

@@ -16,7 +16,7 @@ from eegnn.nn.exit_layer import ExitLayer
 from eegnn.nn.exits import Exits
 from eegnn.nn.fused_walk import fused_walk
 from eegnn.nn.graph_inference import GraphWalk
-from eegnn.nn.inference import NodeWalk, Plan, Rules, hops
+from eegnn.nn.inference import NodeWalk, Plan, Rules, hops, wants_to_leave
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.mixed import Mixed, shifted, stacked
 from eegnn.nn.sas import SASStep
@@ -98,7 +98,7 @@ class EarlyExit(ExitLayer):
         exit_threshold: float | None = None,
         sample: bool | None = None,
     ) -> tuple[Tensor, Exits]:
-        """Run the loop.
+        r"""Run the loop.
 
         Args:
             h: initial states ``[n, m']``.
@@ -107,8 +107,11 @@ class EarlyExit(ExitLayer):
             readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
             bias: ``[L + 1, C]``, added to what the decoder says at each layer.
             max_layers: stop everyone after so many steps.
-            exit_threshold: a unit leaves once its probability of having left reaches this value.
-                ``None``: the objective's own rule. Evaluation only.
+            exit_threshold: :math:`\theta`; a unit leaves once
+                :math:`u_l \prod_{k\le l} p_k \le 1 - \theta`, where :math:`u_l` is the doubt left
+                in what it would answer: 1 where classes are equally probable, 0 where one is
+                certain, and always 1 for values and with ``answer="state"``. ``None``: the
+                objective's own rule, which knows no doubt. Evaluation only.
             sample: draw Gumbel noise. ``None``: in training, for ``"sampled"``.
 
         Returns:
@@ -126,12 +129,13 @@ class EarlyExit(ExitLayer):
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
-            plan = self._plan(steps, limit, log_stay_limit)
+            plan = self._plan(steps, limit, log_stay_limit, _is_inside(exit_threshold))
             return self.follow(plan, h, adj, answer)
         if self._may_stream(steps, h):
             taken, exits = sampled_walk(self, h, adj, steps, limit, noisy)  # type: ignore[arg-type]
             return answer.finish(taken, exits.layer), exits
-        return self._walk(h, adj, steps, answer, limit, log_stay_limit, noisy)
+        doubting = _is_inside(exit_threshold)
+        return self._walk(h, adj, steps, answer, limit, log_stay_limit, doubting, noisy)
 
     def plan(
         self,
@@ -147,7 +151,8 @@ class EarlyExit(ExitLayer):
             adj, edge_attr, max_layers, exit_threshold: as in :meth:`forward`.
         """
         steps = [bound(step, adj, edge_attr) for step in self.steps()]
-        return self._plan(steps, self._limit(max_layers), self._log_stay_limit(exit_threshold))
+        limits = self._limit(max_layers), self._log_stay_limit(exit_threshold)
+        return self._plan(steps, *limits, _is_inside(exit_threshold))
 
     def follow(
         self, plan: Plan, h: Tensor, adj: Adjacency, answer: StateAnswer
@@ -190,7 +195,7 @@ class EarlyExit(ExitLayer):
         steps = [bound(step, adj, edge_attr) for step in self.steps()]
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
             record = Record(readout, bias)
-            plan = self._plan(steps, self.num_layers, -math.inf)
+            plan = self._plan(steps, self.num_layers, -math.inf, doubting=False)
             self.follow(plan, h, adj, record)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])
         ledger = Ledger(self.num_units(h, adj), self.num_layers, h)
@@ -212,6 +217,7 @@ class EarlyExit(ExitLayer):
         answer: StateAnswer,
         limit: int,
         log_stay_limit: float | None,
+        doubting: bool,
         noisy: bool,
     ) -> tuple[Tensor, Exits]:
         """Each unit walks until it leaves: training with ``"sampled"``, and evaluation with noise
@@ -224,7 +230,10 @@ class EarlyExit(ExitLayer):
             decision = self.keep(self.decide, h, adj, noisy)
             offer = answer.offer(decision.units, ledger.log_stay)
             log_stay = ledger.survive(decision.score)
-            leave = decision.leave if log_stay_limit is None else log_stay <= log_stay_limit
+            leave = decision.leave
+            if log_stay_limit is not None:
+                doubt = answer.doubt() if doubting else None
+                leave = wants_to_leave(log_stay, log_stay_limit, doubt)
             ledger.decide(layer, leave, offer)
             if self.training:
                 survival.append(log_stay.exp())
@@ -258,7 +267,9 @@ class EarlyExit(ExitLayer):
             and can_stream(steps, (self.confidence, self.temperature), h)
         )
 
-    def _plan(self, steps: Sequence[Step], limit: int, log_stay_limit: float | None) -> Plan:
+    def _plan(
+        self, steps: Sequence[Step], limit: int, log_stay_limit: float | None, doubting: bool
+    ) -> Plan:
         """What evaluation follows."""
         seen = [hops(head) for head in (self.confidence, self.temperature)]
         reach = None if None in seen else max(hop for hop in seen if hop is not None)
@@ -272,6 +283,7 @@ class EarlyExit(ExitLayer):
             and reach <= 1
             and all(isinstance(step, SASStep) for step in steps),
             leak=self.leak_by_layer,
+            doubting=doubting,
         )
         return Plan(steps, self.reader(), self.step_sizes, rules, reach)
 
@@ -293,3 +305,8 @@ class EarlyExit(ExitLayer):
             f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
             f"level={self.level!r}, objective={self.objective!r})"
         )
+
+
+def _is_inside(exit_threshold: float | None) -> bool:
+    """Whether there is a threshold between 0, where all leave, and 1, where nobody does."""
+    return exit_threshold is not None and 0 < exit_threshold < 1

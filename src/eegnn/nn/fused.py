@@ -25,6 +25,7 @@ from eegnn.nn.sas import DOUBLE_BITS
 
 Array = np.ndarray[Any, Any]
 _KINDS = {"regression": "VALUES", "multilabel": "LABELS", "classification": "CLASSES"}
+_UNSURE = {"multilabel": "UNSURE_LABELS", "classification": "UNSURE_CLASSES"}
 
 
 class FusedWalk(ABC):
@@ -171,7 +172,12 @@ class FusedWalk(ABC):
         nobody = np.empty(0, np.int64)
         if self.rules.log_stay_limit is None:
             return self.kernels.ODDS, np.float32(0), nobody
-        return self.kernels.THRESHOLD, np.float32(self.rules.log_stay_limit), nobody
+        limit = self.rules.log_stay_limit
+        if self.rules.doubting and isinstance(self.answer, MixtureAnswer):
+            rule = _UNSURE.get(self.answer.task)
+            if rule is not None:
+                return getattr(self.kernels, rule), np.float32(math.exp(limit)), nobody
+        return self.kernels.THRESHOLD, np.float32(limit), nobody
 
     def _speech(self, heads: Tensor) -> tuple[int, Array, Tensor]:
         """What units say: its kind, its bias ``[*, C]`` at each layer, and what to multiply states

@@ -51,8 +51,9 @@ class Rules:
 
     Attributes:
         limit: steps after which everyone leaves.
-        log_stay_limit: a unit leaves once the log-probability of being here falls to this;
+        log_stay_limit: a unit leaves once the log-probability of going on falls to this;
             ``None``: once *exit* is more likely than *continue*.
+        doubting: that probability is first multiplied by the doubt in the answer of the unit.
         sampled: the probability of continuing is :math:`\\sigma(\\delta)`, else :math:`\\tau`.
         freeze: who left does not move any more.
         local: a step and the heads see no further than the neighbours of a node.
@@ -66,6 +67,7 @@ class Rules:
     freeze: bool
     local: bool
     leak: float = 0.0
+    doubting: bool = False
     stated: Tensor | None = None
 
 
@@ -161,7 +163,8 @@ class Walk:
             return self.rules.stated[self.units] <= layer
         if self.rules.log_stay_limit is None:
             return score < 0
-        return self.log_stay <= self.rules.log_stay_limit
+        doubt = self.answer.doubt() if self.rules.doubting else None
+        return wants_to_leave(self.log_stay, self.rules.log_stay_limit, doubt)
 
     def _leave(self, rows: Tensor, layer: int) -> None:
         if rows.numel() == 0 and self.taken is not None:
@@ -300,6 +303,16 @@ class NodeWalk(WholeWalk):
         now = self.adj.num_edges + ROW_WORK * self.adj.inner
         then = int(self.adj.degree[rows].sum()) + ROW_WORK * rows.numel()
         return steps * (now - then) > BUILD_WORK * then
+
+
+def wants_to_leave(log_stay: Tensor, limit: float, doubt: Tensor | None) -> Tensor:
+    """Whether the probability of going on, times the doubt, falls to a limit; both in logarithms.
+
+    All of it is ``[U]``; with ``doubt=None`` there is nothing to multiply with.
+    """
+    if doubt is None:
+        return log_stay <= limit
+    return log_stay.exp() * doubt <= math.exp(limit)
 
 
 def reader(

@@ -95,7 +95,8 @@ class Mixture(NamedTuple):
     is averaged, ``decode`` makes of the average an output again, and ``logarithmic`` says that
     both are logarithms. Evaluation averages the probabilities themselves, a fraction of the time:
     ``share`` makes them of outputs ``[C, U]``, and ``back`` makes of their average ``[U, *]`` an
-    output.
+    output. ``doubt`` says of an average ``[*, U]`` how far it is from being sure, from 0 to 1;
+    ``None`` where nothing tells.
     """
 
     encode: Callable[[Tensor, int], Tensor]
@@ -103,6 +104,7 @@ class Mixture(NamedTuple):
     logarithmic: bool
     share: Callable[[Tensor], Tensor]
     back: Callable[[Tensor], Tensor]
+    doubt: Callable[[Tensor], Tensor] | None
 
     def mean(self, log_weight: Tensor, output: Tensor, dim: int = -1) -> Tensor:
         """From ``[L + 1, U]`` and ``[L + 1, U, C]`` to the output ``[U, C]`` of the mixture.
@@ -139,12 +141,31 @@ def _same(values: Tensor, dim: int = -1) -> Tensor:
     return values
 
 
+def _class_doubt(shares: Tensor) -> Tensor:
+    """1 for classes that are equally probable."""
+    classes = shares.size(0)
+    return (1 - shares.amax(dim=0)) * (classes / max(classes - 1, 1))
+
+
+def _label_doubt(shares: Tensor) -> Tensor:
+    """That of the label which is least sure."""
+    yes, no = shares.chunk(2)
+    return 2 * torch.minimum(yes, no).amax(dim=0)
+
+
 #: Classification gives log-probabilities, which are logits again, for any cross-entropy; labels
 #: give log-odds, for binary cross-entropy; regression gives the mean.
 MIXTURES: dict[str, Mixture] = {
-    "classification": Mixture(log_softmax, _same, True, partial(softmax, dim=0), _log),
-    "multilabel": Mixture(
-        _label_terms, _log_odds, True, _label_shares, lambda shares: _log_odds(_log(shares))
+    "classification": Mixture(
+        log_softmax, _same, True, partial(softmax, dim=0), _log, _class_doubt
     ),
-    "regression": Mixture(_same, _same, False, _same, _same),
+    "multilabel": Mixture(
+        _label_terms,
+        _log_odds,
+        True,
+        _label_shares,
+        lambda shares: _log_odds(_log(shares)),
+        _label_doubt,
+    ),
+    "regression": Mixture(_same, _same, False, _same, _same, None),
 }

@@ -30,8 +30,8 @@ class Manner(NamedTuple):
 
 
 #: Who leaves: whose log-probability of going on is at most a limit, who would rather, whose layer
-#: it is, everyone.
-THRESHOLD, ODDS, STATED, EVERYONE = range(4)
+#: it is, everyone; or whose probability of going on is, times the doubt between classes or labels.
+THRESHOLD, ODDS, STATED, EVERYONE, UNSURE_CLASSES, UNSURE_LABELS = range(6)
 #: What units say: values, labels, classes.
 VALUES, LABELS, CLASSES = range(3)
 
@@ -80,6 +80,23 @@ def _shares(said: Any, kind: int, count: int, most: Any, total: Any) -> None:
             row = said[c]
             for a in range(count):
                 row[a] /= total[a]
+
+
+@inlined
+def _doubt(rule: int, answer: Any, here: Any, said: Any, a: int) -> Any:
+    """How far what a unit would answer is from being sure, from 0 to 1."""
+    count, found = said.shape[0], F(0)
+    if rule == UNSURE_CLASSES:
+        for c in range(count):
+            share = answer[c] + here * said[c, a]
+            found = share if share > found else found
+        return (F(1) - found) * F(count) / F(max(count - 1, 1))
+    half = count // 2
+    for c in range(half):
+        yes, no = answer[c] + here * said[c, a], answer[half + c] + here * said[half + c, a]
+        least = yes if yes < no else no
+        found = least if least > found else found
+    return F(2) * found
 
 
 @part
@@ -134,8 +151,11 @@ def _decide(
                     leaves = score[a] < F(0)
                 elif rule == STATED:
                     leaves = stated[i] <= layer
-                else:
+                elif rule == EVERYONE:
                     leaves = True
+                else:
+                    doubt = _doubt(rule, books.answers[i], here[a], said, a)
+                    leaves = exp2(going[a] * BITS) * doubt <= limit
                 if leaves:
                     books.left[i], books.layer[i] = True, layer
                     number += 1
