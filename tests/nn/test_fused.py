@@ -165,12 +165,25 @@ def test_graphs_of_other_models(name: str, rows: list[int]) -> None:
 
 @pytest.mark.parametrize("level", ["node", "graph"])
 @pytest.mark.parametrize(
-    "knobs", [{"max_layers": 3}, {"max_layers": 0}, {"exit_threshold": 0.2}, {"exit_threshold": 1}]
+    "knobs",
+    [
+        {"max_layers": 3},
+        {"max_layers": 0},
+        {"exit_threshold": 0.2},
+        {"exit_threshold": 0.7},
+        {"exit_threshold": 1},
+    ],
 )
 def test_knobs_do_as_without_kernels(knobs: dict[str, Any], level: str) -> None:
     graph = batch_of_graphs(4)
-    for objective in (EXPECTED, SAMPLED):
-        model, x = single(4, graph, **objective, level=level)
+    others: list[Config] = [
+        {**EXPECTED, "task": "multilabel"},
+        {**EXPECTED, "task": "regression"},
+        {**EXPECTED, "decoder_layers": 2},
+        {**EXPECTED, "answer": "state"},
+    ]
+    for config in (EXPECTED, SAMPLED, *others):
+        model, x = single(4, graph, **config, level=level)
         found = model.predict(x, graph.edge_index(), None, graph.batch(), **knobs)
         with pytorch_alone():
             truth, exits = model.predict(x, graph.edge_index(), None, graph.batch(), **knobs)

@@ -13,7 +13,7 @@ from eegnn import EEGNN
 from eegnn.blocks import infer, partition
 from eegnn.nn.mixture import exit_log_probabilities, leaky
 from tests.graphs import quick
-from tests.nn.exit_examples import EXPECTED, SEEDS, L, batch_of_graphs, features, make
+from tests.nn.exit_examples import EXPECTED, SEEDS, Config, L, batch_of_graphs, features, make
 
 
 @quick
@@ -76,11 +76,16 @@ def test_training_skipping_and_the_plain_loop_agree(seed: int, level: str) -> No
 @pytest.mark.parametrize("threshold", [0.02, 0.05, 0.1, 0.15])
 def test_a_low_threshold_shortens_the_way_of_all(threshold: float) -> None:
     graph = batch_of_graphs(1)
-    model = EEGNN(3, 4, 2, num_layers=40, leak=0.2, continue_bias=1e3, head_scale=0.0)
+    config: Config = {"leak": 0.2, "continue_bias": 1e3, "head_scale": 0.0}
     x = features(1, graph.num_nodes).float()
-    _, exits = model.predict(x, graph.edge_index(), exit_threshold=threshold)
-    bound = 40 * math.log1p(-threshold) / math.log1p(-0.2)
-    assert set(exits.layer.tolist()) == {math.ceil(bound - 1e-6) - 1}
+    last = math.ceil(40 * math.log1p(-threshold) / math.log1p(-0.2) - 1e-6) - 1
+    for answer in ("state", "mixture"):
+        model = EEGNN(3, 4, 2, num_layers=40, answer=answer, **config)
+        _, exits = model.predict(x, graph.edge_index(), exit_threshold=threshold)
+        if answer == "state":
+            assert set(exits.layer.tolist()) == {last}
+        else:  # who has no doubt does not wait
+            assert int(exits.layer.max()) <= last
 
 
 def test_it_is_checked() -> None:

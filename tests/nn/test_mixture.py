@@ -118,3 +118,23 @@ def test_gradients_are_right(task: str) -> None:
         return MIXTURES[task].mean(exit_log_probabilities(s), o)
 
     assert torch.autograd.gradcheck(mixture, (score, output))
+
+
+@pytest.mark.parametrize(
+    ("task", "shares", "doubt"),
+    [
+        ("classification", [0.25, 0.25, 0.25, 0.25], 1.0),
+        ("classification", [1.0, 0.0, 0.0], 0.0),
+        ("classification", [0.7, 0.3], 0.6),
+        ("multilabel", [0.9, 0.5, 0.1, 0.5], 1.0),  # yes, yes, no, no
+        ("multilabel", [1.0, 0.9, 0.0, 0.1], 0.2),
+    ],
+)
+def test_doubt(task: str, shares: list[float], doubt: float) -> None:
+    tell = MIXTURES[task].doubt
+    assert tell is not None
+    assert float(tell(torch.tensor(shares).unsqueeze(-1))) == pytest.approx(doubt, abs=1e-6)
+
+
+def test_nothing_tells_of_doubt_in_a_value() -> None:
+    assert MIXTURES["regression"].doubt is None

@@ -46,7 +46,8 @@ ExitThreshold = Annotated[
         min=0,
         max=1,
         metavar="P",
-        help="Leave once the probability of having left reaches this; lower is earlier.",
+        help="Leave once P(going on) times the doubt in the answer is at most 1 - P; lower is "
+        "earlier.",
         show_default="the rule it was trained with",
     ),
 ]

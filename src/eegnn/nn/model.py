@@ -177,8 +177,9 @@ class GraphModel(nn.Module):
         Args:
             x, edge_index, edge_attr, batch: as in :meth:`forward`.
             max_layers: stop everyone after so many steps.
-            exit_threshold: a unit leaves once its probability of having left reaches this value;
-                ``None``: the model's own rule.
+            exit_threshold: a unit leaves once its probability of going on, times the doubt left in
+                its answer, falls to one minus this value, see :class:`~eegnn.EarlyExit`: lower is
+                earlier. ``None``: the model's own rule.
             sample: draw the Gumbel noise of training (``objective="sampled"`` only).
         """
         training = self.training
