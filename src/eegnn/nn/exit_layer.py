@@ -17,7 +17,7 @@ from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.inference import Look, reader
 from eegnn.nn.mixture import MIXTURES, leaky
 from eegnn.nn.pooling import POOLS, said_of_graphs, spread
-from eegnn.nn.steps import Step, as_steps
+from eegnn.nn.steps import Step, as_steps, of_layer
 
 Level = Literal["node", "graph"]
 Objective = Literal["expected", "averaged", "sampled"]
@@ -157,7 +157,7 @@ class ExitLayer(nn.Module):
         self, h: Tensor, adj: Adjacency, steps: Sequence[Step], layer: int, tau: Tensor
     ) -> Tensor:
         """H + τ ΔH."""
-        step = steps[layer] if len(steps) > 1 else steps[0]
+        step = of_layer(steps, layer)
         if self.level == "graph":
             tau = spread(tau, adj)
         return advance(step, h, adj, tau, self.recompute)

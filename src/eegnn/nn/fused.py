@@ -22,6 +22,7 @@ from eegnn.nn.answers import MixtureAnswer, Record, StateAnswer
 from eegnn.nn.encoders import Decoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.sas import DOUBLE_BITS
+from eegnn.nn.steps import of_layer
 
 Array = np.ndarray[Any, Any]
 _KINDS = {"regression": "VALUES", "multilabel": "LABELS", "classification": "CLASSES"}
@@ -117,7 +118,7 @@ class FusedWalk(ABC):
 
     def advance(self, layer: int) -> None:
         """Take a step."""
-        graph, omega, weight = self.steps[layer if len(self.steps) > 1 else 0]
+        graph, omega, weight = of_layer(self.steps, layer)
         self._step_all(self.read, self.write, graph, omega, weight, self.heads, self.books)
         self.read, self.write = self.write, self.read
 

@@ -18,6 +18,7 @@ from eegnn.nn.answers import StateAnswer
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import MLP, Confidence, MeanGNN, SASHead, Temperature
 from eegnn.nn.sas import SASStep
+from eegnn.nn.steps import of_layer
 
 #: Computing a row of a step, with its share of heads and answers, takes the time of this many
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).
@@ -141,8 +142,7 @@ class Walk:
             tau = tau.masked_fill(self.left, 0.0)
         self._note(tau[: self.units.numel()])
         tau = self._of_nodes(tau, adj)
-        steps = self.plan.steps
-        step = steps[layer if len(steps) > 1 else 0]
+        step = of_layer(self.plan.steps, layer)
         if isinstance(step, SASStep):
             step.advance_(h, adj, tau, buffer)
             return h

@@ -19,6 +19,7 @@ from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
+from eegnn.nn.steps import of_layer
 from eegnn.nn.streamed_walk import same_steps
 from eegnn.nn.weights import Storage
 
@@ -154,7 +155,7 @@ class SASGNN(GraphModel):
         buffer = torch.empty_like(h) if in_place else None
         h = h.clone() if in_place else h
         for layer in range(limit):
-            step = steps[layer] if len(steps) > 1 else steps[0]
+            step = of_layer(steps, layer)
             if in_place:
                 step.advance_(h, adj, self.step_size, buffer)
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -13,6 +13,12 @@ from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
 
 Step = Callable[[Tensor, Adjacency], Tensor]
+T = TypeVar("T")
+
+
+def of_layer(steps: Sequence[T], layer: int) -> T:
+    """Return what takes states from this layer to the next: its own, or the only one there is."""
+    return steps[layer if len(steps) > 1 else 0]
 
 
 class ConvStep(nn.Module):

@@ -40,6 +40,7 @@ from eegnn.nn.again import (
 from eegnn.nn.exits import Exits
 from eegnn.nn.mixture import Mixture
 from eegnn.nn.sas import SASStep
+from eegnn.nn.steps import of_layer
 from eegnn.nn.streamed_look import Look
 
 
@@ -74,7 +75,7 @@ class Layers:
 
     def step(self, layer: int) -> SASStep:
         """The step from this layer to the next."""
-        return self.steps[layer if len(self.steps) > 1 else 0]
+        return of_layer(self.steps, layer)
 
     def output(self, layer: int, said: Tensor) -> Tensor:
         """The output at this layer, ``[C, U]``."""

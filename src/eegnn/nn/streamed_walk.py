@@ -28,6 +28,7 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.ledger import Ledger
 from eegnn.nn.pooling import spread
 from eegnn.nn.sas import SASStep
+from eegnn.nn.steps import of_layer
 
 
 def same_steps(
@@ -50,7 +51,7 @@ class _SameSteps(torch.autograd.Function):
     ) -> Tensor:
         moves = []
         for layer in range(limit):
-            h, move = moved(_at(steps, layer), h, adj, tau)
+            h, move = moved(of_layer(steps, layer), h, adj, tau)
             moves.append(move)
         ctx.adj, ctx.steps, ctx.tau, ctx.limit = adj, steps, tau, limit
         ctx.save_for_backward(*moves, h, *tensors)
@@ -64,7 +65,7 @@ class _SameSteps(torch.autograd.Function):
         moves, h, own = saved[:limit], saved[limit], leaves(saved[limit + 1 :])
         steps, back = rebound(ctx.steps, own), Back(own)
         for layer in reversed(range(limit)):
-            step = _at(steps, layer)
+            step = of_layer(steps, layer)
             h = before(step, h, adj, moves[layer])
             by_h, _ = back.plain_step(step, h, adj, ctx.tau, moves[layer], by_h)
         return by_h, None, None, None, None, *back.gradients()
@@ -114,7 +115,7 @@ class _SampledWalk(torch.autograd.Function):
             cost += log_stay.exp().sum()
             tau = loop.moving(decision.tau, adj, ledger.left)
             ledger.advance(tau)
-            h, move = moved(_at(steps, layer), h, adj, _of_rows(loop, tau, adj))
+            h, move = moved(of_layer(steps, layer), h, adj, _of_rows(loop, tau, adj))
             moves.append(move)
             randoms.append(if_drawn(random, h))
         taken, exits = ledger.close(loop.units(h, adj)), ledger.exits(loop.num_layers)
@@ -143,7 +144,7 @@ class _SampledWalk(torch.autograd.Function):
         with torch.enable_grad():
             by_h = back.through([_left(loop.units(h, adj), by_taken, layer_of == limit)], h)
         for layer in reversed(range(limit)):
-            step = _at(steps, layer)
+            step = of_layer(steps, layer)
             state = before(step, state, adj, moves[layer])
             h = state.detach().requires_grad_()
             with torch.enable_grad(), randomly(ctx.randoms[layer], h):
@@ -160,10 +161,6 @@ class _SampledWalk(torch.autograd.Function):
                     made.append(_left(decision.units, by_taken, now))
                 by_h = back.through(made, h)
         return by_h, None, None, None, None, None, *back.gradients()
-
-
-def _at(steps: Sequence[SASStep], layer: int) -> SASStep:
-    return steps[layer] if len(steps) > 1 else steps[0]
 
 
 def _of_rows(loop: ExitLayer, tau: Tensor, adj: Adjacency) -> Tensor:

@@ -20,7 +20,7 @@ from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.steps import Step
+from eegnn.nn.steps import Step, of_layer
 
 
 class ODEModel(GraphModel):
@@ -116,7 +116,7 @@ class EulerModel(ODEModel):
         """Add ε·step(H) as often as asked."""
         steps = self.bound_steps(h)
         for layer in range(num_steps):
-            step = steps[layer] if len(steps) > 1 else steps[0]
+            step = of_layer(steps, layer)
             h = torch.add(h, step(h, adj), alpha=self.step_size)
         return h
 

@@ -13,6 +13,7 @@ from tests.graphs import both_ways
 
 kernels: Any = pytest.importorskip("eegnn.nn.kernels")
 RNG = np.random.default_rng(0)
+WIDTHS = [5, 16, 33, 70]
 
 
 def random_edge_index(n: int, pairs: int, seed: int = 0) -> torch.Tensor:
@@ -23,6 +24,14 @@ def random_edge_index(n: int, pairs: int, seed: int = 0) -> torch.Tensor:
 def array(*shape: int, positive: bool = False) -> np.ndarray[Any, Any]:
     draw = RNG.uniform(0.1, 1, shape) if positive else RNG.normal(size=shape)
     return draw.astype(np.float32)
+
+
+def leaf(a: Any) -> torch.Tensor:
+    return torch.tensor(a, dtype=torch.float64, requires_grad=True)
+
+
+def panels(weight: Any) -> Any:
+    return kernels.panels_of(torch.from_numpy(weight))
 
 
 def structure(adj: Adjacency, edge: np.ndarray[Any, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Steps that can be gone back, and what is seen of states, against autograd in double precision."""
+"""Steps that can be gone back, against autograd in double precision."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from eegnn import Adjacency
-from tests.nn.kernels.examples import array, structure
+from tests.nn.kernels.examples import WIDTHS, array, leaf, panels, structure
 
 kernels: Any = pytest.importorskip("eegnn.nn.kernels")
 
-WIDTHS = [5, 16, 33, 70]
 #: Kernels are given weights times this.
 BITS = 2 / np.log(2)
-
-
-def leaf(a: Any) -> Tensor:
-    return torch.tensor(a, dtype=torch.float64, requires_grad=True)
-
-
-def panels(weight: Any) -> Any:
-    return kernels.panels_of(torch.from_numpy(weight))
 
 
 @pytest.mark.parametrize("with_edges", [False, True])
@@ -79,14 +69,20 @@ def test_a_move_leads_back(threads: int) -> None:
     np.testing.assert_array_equal(old, h - np.abs(move))
 
 
-def test_who_does_not_move_has_no_gradient_but_its_own(graph: Adjacency) -> None:
-    h, grad, tau = array(60, 16), array(60, 16), np.zeros(60, np.float32)
-    board, new, move, by_h = (np.empty_like(h) for _ in range(4))
+def there_and_back(h: Any, tau: Any, grad: Any, graph: Adjacency, scaled: bool) -> list[Any]:
+    """New states, and the gradients of states and τ, where Ω and W are identities."""
+    board, new, kept, by_h = (np.empty_like(h) for _ in range(4))
     weight = panels(np.eye(16, dtype=np.float32))
     given = structure(graph, np.empty((0, 16), np.float32))
-    kernels.walk(1, h, board, given, weight, weight, tau, True, new, move)
+    kernels.walk(1, h, board, given, weight, weight, tau, scaled, new, kept)
     both, by_tau = np.empty((60, 32), np.float32), np.empty(60, np.float32)
-    kernels.go_back(1, move, tau, True, grad, given, weight, weight, board, both, by_h, by_tau)
+    kernels.go_back(1, kept, tau, scaled, grad, given, weight, weight, board, both, by_h, by_tau)
+    return [new, by_h, by_tau]
+
+
+def test_who_does_not_move_has_no_gradient_but_its_own(graph: Adjacency) -> None:
+    h, grad, tau = array(60, 16), array(60, 16), np.zeros(60, np.float32)
+    new, by_h, by_tau = there_and_back(h, tau, grad, graph, scaled=True)
     np.testing.assert_array_equal(new, h)
     np.testing.assert_array_equal(by_h, grad)
     assert not by_tau.any()
@@ -95,47 +91,8 @@ def test_who_does_not_move_has_no_gradient_but_its_own(graph: Adjacency) -> None
 def test_numbers_that_are_none_get_through(graph: Adjacency) -> None:
     h, grad, tau = array(60, 16), array(60, 16), array(60, positive=True)
     h[3] = np.nan
-    board, new, kept, by_h = (np.empty_like(h) for _ in range(4))
-    weight = panels(np.eye(16, dtype=np.float32))
-    given = structure(graph, np.empty((0, 16), np.float32))
-    kernels.walk(1, h, board, given, weight, weight, tau, False, new, kept)
-    both, by_tau = np.empty((60, 32), np.float32), np.empty(60, np.float32)
-    kernels.go_back(1, kept, tau, False, grad, given, weight, weight, board, both, by_h, by_tau)
+    new, by_h, _ = there_and_back(h, tau, grad, graph, scaled=False)
     assert np.isnan(new[3]).all()
     assert np.isnan(by_h[3]).all()
     far = np.isfinite(new).all(axis=1)
     assert far.sum() > 30
-
-
-@pytest.mark.parametrize("dropped", [False, True])
-@pytest.mark.parametrize("classes", [1, 2, 20])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_is_seen_and_back(width: int, classes: int, dropped: bool, threads: int) -> None:
-    h, heads, decoder = array(60, width), array(3, width), array(classes, width)
-    by_facts, by_said = array(3, 60), array(classes, 60)
-    drawn = np.random.default_rng(1).integers(-(2**15), 2**15, (60, width)).astype(np.int16)
-    below, factor = np.int16(9000), np.float32(1.5)
-    given = [leaf(a) for a in (h, heads, decoder)]
-    z = given[0] * torch.from_numpy(drawn < below) * 1.5 if dropped else given[0]
-    truth = given[1] @ given[0].T, given[2] @ z.T
-    gradients = [torch.from_numpy(a).double() for a in (by_facts, by_said)]
-    by_truth = torch.autograd.grad(truth, given, gradients)
-
-    numbers = drawn if dropped else drawn[:0]
-    facts, said = np.empty_like(by_facts), np.empty_like(by_said)
-    first = heads if dropped else np.concatenate([heads, decoder])
-    weights = [panels(np.ascontiguousarray(a.T)) for a in (first, decoder)]
-    kernels.look(1, h, *weights, numbers, below, factor, facts, said)
-    for one, other in zip((facts, said), truth, strict=True):
-        np.testing.assert_allclose(one, other.detach().numpy(), atol=5e-5)
-    found = np.empty_like(h), np.zeros_like(heads), np.zeros_like(decoder)
-    kernels.look_back(1, h, heads, decoder, numbers, below, factor, by_facts, by_said, *found)
-    for one, other in zip(found, by_truth, strict=True):
-        np.testing.assert_allclose(one, other.numpy(), atol=5e-5)
-
-
-def test_sums_over_neighbours(graph: Adjacency, threads: int) -> None:
-    board, sums = array(60), np.empty(60, np.float32)
-    kernels.neighbour_sums(1, board, graph.rowptr.numpy(), graph.col.numpy(), sums)
-    truth = graph.propagate(torch.from_numpy(board).double().unsqueeze(-1), "sum").squeeze(-1)
-    np.testing.assert_allclose(sums, truth.numpy(), atol=1e-5)

@@ -23,17 +23,10 @@ from eegnn.nn.kernels.decisions import (
     drop,
     reach,
 )
+from eegnn.nn.kernels.looks import look, look_back, neighbour_sums
 from eegnn.nn.kernels.products import COLUMNS, panels_of
 from eegnn.nn.kernels.steps import Books, Structure, advance, step_graphs, step_nodes
-from eegnn.nn.kernels.training import (
-    before,
-    go_back,
-    go_back_again,
-    look,
-    look_back,
-    neighbour_sums,
-    walk,
-)
+from eegnn.nn.kernels.training import before, go_back, go_back_again, walk
 
 __all__ = [
     "CLASSES",
