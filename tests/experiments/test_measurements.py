@@ -105,8 +105,9 @@ def test_the_stopwatch_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
     assert stopwatch.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)
 
 
-def test_the_exit_rule_spends_a_third_less(runs: dict[str, Path]) -> None:
-    found = exits_learn.look(runs["eegnn"], None)
+@pytest.mark.parametrize("rule", ["third_less", "small"])
+def test_exit_rules_cost_and_score_what_prediction_does(rule: str, runs: dict[str, Path]) -> None:
+    found = exits_learn.look(runs["eegnn"], None)[rule]
     model, batches = open_run(runs["eegnn"])
     (test,) = batches.part("test")
     whole = batches.whole()

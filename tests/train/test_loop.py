@@ -74,6 +74,33 @@ def test_the_optimizer_is_the_one_asked_for(tmp_path: Path) -> None:
         assert type(trainer.optimizer) is kind
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_heads_take_steps_of_their_own_length(factor: float, tmp_path: Path) -> None:
+    """Adam's first step has the length of the learning rate, wherever there is a gradient."""
+    settings = {"epochs": 1, "lr": 0.01, "head_lr_factor": factor}
+    trainer = new_run(tmp_path, node_problem(), model="eegnn", **settings)
+    before = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+    trainer.fit()
+    for name, parameter in trainer.model.named_parameters():
+        is_head = "confidence" in name or "temperature" in name
+        step = (parameter.detach() - before[name]).abs().max().item()
+        assert step == pytest.approx(0.01 * (factor if is_head else 1.0), rel=1e-2), name
+
+
+def test_heads_follow_the_schedule(tmp_path: Path) -> None:
+    settings = {"epochs": 6, "lr": 0.01, "head_lr_factor": 0.1, "schedule": "cosine", "warmup": 2}
+    trainer = new_run(tmp_path, node_problem(), model="eegnn", **settings)
+    rates = before_steps(trainer, lambda optimizer: [g["lr"] for g in optimizer.param_groups])
+    lines = lines_of(trainer)
+    assert [rate for rate, _ in rates] == pytest.approx([line["lr"] for line in lines])
+    assert [rate for _, rate in rates] == pytest.approx([0.1 * line["lr"] for line in lines])
+
+
+def test_a_model_without_heads_has_one_learning_rate(tmp_path: Path) -> None:
+    trainer = new_run(tmp_path, node_problem(), model="sasgnn", head_lr_factor=0.1)
+    assert [group["lr"] for group in trainer.optimizer.param_groups] == [trainer.config.lr]
+
+
 def test_the_loss_of_an_epoch_is_that_of_all_its_units(tmp_path: Path) -> None:
     problem = graph_problem()
     trainer = new_run(tmp_path, problem, model="sasgnn", epochs=1, batch_size=5, lr=1e-12)

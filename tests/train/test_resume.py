@@ -47,6 +47,7 @@ CASES: dict[str, tuple[Callable[[], Problem], dict[str, Any]]] = {
     "patience": (node_problem, {**NOISY, "patience": 3, "lr": 1e-4, "epochs": 50}),
     "signs": (node_problem, {"encoding": "lappe", "encoding_dim": 2}),
     "average": (graph_problem, {**NOISY, "batch_size": 5, "average": 0.9}),
+    "heads": (node_problem, {**NOISY, "head_lr_factor": 0.1}),
     "gcn": (graph_problem, {"model": "gcn", "options": {"dropout": 0.3}, "batch_size": 5}),
 }
 

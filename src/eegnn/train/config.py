@@ -31,6 +31,9 @@ class Config(BaseModel):
     )
     optimizer: Literal["adam", "adamw"] = "adam"
     lr: float = Field(default=0.01, gt=0)
+    head_lr_factor: float = Field(
+        default=1.0, gt=0, description="factor on lr for the heads, which decide who leaves"
+    )
     weight_decay: float = Field(default=0.0, ge=0)
     clip_norm: float | None = Field(default=None, gt=0)
     schedule: Literal["constant", "cosine"] = "constant"

@@ -1,4 +1,4 @@
-"""How large the gradients of the parts of a model are."""
+"""The parts of a model that learn, and how large their gradients are."""
 
 from __future__ import annotations
 
@@ -8,34 +8,42 @@ from torch.nn.utils import get_total_norm
 from eegnn.nn.early_exit import EarlyExit
 
 
+def parts_of(model: nn.Module) -> dict[str, list[nn.Parameter]]:
+    r"""Return the parameters of each part of a model.
+
+    A model with a ``loop`` of type :class:`~eegnn.EarlyExit` has the parts ``confidence``
+    (:math:`f_c`), ``temperature`` (:math:`f_\nu`) and ``backbone``, which is everything else; any
+    other model has ``backbone`` only.
+    """
+    loop = getattr(model, "loop", None)
+    heads = (
+        {"confidence": loop.confidence, "temperature": loop.temperature}
+        if isinstance(loop, EarlyExit)
+        else {}
+    )
+    parts = {
+        name: list(head.parameters()) if isinstance(head, nn.Module) else []
+        for name, head in heads.items()
+    }
+    known = {id(parameter) for part in parts.values() for parameter in part}
+    parts["backbone"] = [p for p in model.parameters() if id(p) not in known]
+    return parts
+
+
 class GradientNorms:
     r"""The norm of the gradient of each part of a model, as a mean over the steps of an epoch.
 
     .. math::
         \frac{1}{S} \sum_{s=1}^{S} \lVert \nabla_{\theta} \mathcal{L}_s \rVert_2
 
-    A model with a ``loop`` of type :class:`~eegnn.EarlyExit` has the parts ``confidence``
-    (:math:`f_c`), ``temperature`` (:math:`f_\nu`) and ``backbone``, which is everything else; any
-    other model has ``backbone`` only. A head with norm 0 gets no signal: its decisions stay what
-    they were at the start.
+    A head with norm 0 gets no signal: its decisions stay what they were at the start.
 
     Args:
-        model: the model.
+        model: the model, see :func:`parts_of`.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        loop = getattr(model, "loop", None)
-        heads = (
-            {"confidence": loop.confidence, "temperature": loop.temperature}
-            if isinstance(loop, EarlyExit)
-            else {}
-        )
-        self._parts = {
-            name: list(head.parameters()) if isinstance(head, nn.Module) else []
-            for name, head in heads.items()
-        }
-        known = {id(parameter) for part in self._parts.values() for parameter in part}
-        self._parts["backbone"] = [p for p in model.parameters() if id(p) not in known]
+        self._parts = parts_of(model)
         self._norms: list[list[Tensor]] = []
 
     def add(self) -> None:

@@ -26,7 +26,7 @@ from eegnn.train.batches import Batches, Units, check_blocks
 from eegnn.train.config import Config, make_config
 from eegnn.train.distributed import ALONE, Ranks
 from eegnn.train.evaluate import Evaluation, evaluate
-from eegnn.train.gradients import GradientNorms
+from eegnn.train.gradients import GradientNorms, parts_of
 from eegnn.train.hints import ExitHints
 from eegnn.train.losses import choose_loss
 from eegnn.train.metrics import better
@@ -288,7 +288,14 @@ class Trainer:
 
 def _optimizer(config: Config, model: GraphModel) -> torch.optim.Optimizer:
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
+    how = {"lr": config.lr, "weight_decay": config.weight_decay}
+    parts = parts_of(model)
+    backbone = parts.pop("backbone")
+    heads = [parameter for part in parts.values() for parameter in part]
+    if config.head_lr_factor == 1 or not heads:
+        return kind(model.parameters(), **how)
+    slower = {"params": heads, "lr": config.lr * config.head_lr_factor}
+    return kind([{"params": backbone}, slower], **how)
 
 
 def _schedule(config: Config) -> Callable[[int], float]:
