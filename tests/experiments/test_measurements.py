@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from eegnn.analysis.oracle import oracle_of_run
 from eegnn.analysis.run import open_run
 from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity, stopwatch
 from eegnn.experiments.study import Plan
@@ -118,6 +119,14 @@ def test_exit_rules_cost_and_score_what_prediction_does(rule: str, runs: dict[st
     score = score_of(test.of(out), test.labels, batches.problem.metric)
     assert found["score"] == pytest.approx(score)
     assert exits_learn.look(runs["sasgnn"], None) == {}
+
+
+def test_the_gap_to_the_optimal_exit_is_that_of_the_oracle(runs: dict[str, Path]) -> None:
+    found = exits_learn.look(runs["eegnn"], None)["gap_closed"]
+    optimal = oracle_of_run(runs["eegnn"], pick="latest")
+    gap = optimal.score - optimal.full_score
+    assert gap > 0
+    assert found == pytest.approx((optimal.own_score - optimal.full_score) / gap)
 
 
 def test_exits_are_set_beside_distances(tmp_path: Path) -> None:
