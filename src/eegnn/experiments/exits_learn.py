@@ -198,8 +198,9 @@ EXPERIMENT = Experiment(
     settings="The recipes. Seeds 0–4 on split 0 and 5–9 on split 1; EEGNN on Minesweeper seeds 0–9 "
     f"and 10–19. Small cost: cost_weight={COST_WEIGHT}. Sampled: the objective of the paper, with "
     "our start of the heads. A third less, and at 34 %: the exit_threshold that on validation "
-    "nodes spends two thirds of what the own rule does, or 34 % of the updates. Gap closed: (own rule − full depth) / (optimal exit − full depth), as in "
-    "`oracle`. ECHO: 288 of the 10,080 graphs, drawn anew for each split.",
+    "nodes spends two thirds of what the own rule does, or 34 % of the updates. Gap closed: (own "
+    "rule − full depth) / (optimal exit − full depth), as in `oracle`. ECHO: 288 of the 10,080 "
+    "graphs, drawn anew for each split.",
     quick="one seed, 10 epochs",
     minutes=(450, 3),
     cells=cells,
