@@ -13,6 +13,7 @@ from eegnn.analysis.calibrate import calibrate_run
 from eegnn.analysis.layers import has_exits
 from eegnn.analysis.oracle import oracle_of_run
 from eegnn.analysis.run import open_run
+from eegnn.experiments.heterophilic import SAMPLED
 from eegnn.experiments.study import (
     AUROC,
     MAE,
@@ -135,8 +136,8 @@ def _runs(dataset: str, row: str, count: int, plan: Plan) -> tuple[Config, ...]:
     settings: dict[str, Any] = {}
     if row == PAID:
         settings = {"cost_weight": COST_WEIGHT}
-    if row == DRAWN:  # of which there is neither a leak nor a loss of the last exit
-        settings = {"options": {"objective": "sampled", "leak": 0.0}, "full_depth_weight": 0.0}
+    if row == DRAWN:
+        settings = {"options": SAMPLED}
     if plan.quick:
         settings |= {"epochs": 10}
     model = "sasgnn" if row == SAS else "eegnn"

@@ -38,23 +38,28 @@ QUANTITIES: dict[str, Quantity] = {
 SPLITS = 10
 #: The quick version: enough to see that everything runs.
 QUICK: dict[str, Any] = {"epochs": 5, "hidden_channels": 32}
+#: The objective of the paper, in which there is no leak; ours, by default, is another.
+SAMPLED = {"objective": "sampled", "leak": 0.0}
 #: The names of the rows, the models, and what differs from their recipes.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN": ("sasgnn", {}),
     "EEGNN": ("eegnn", {}),
+    "EEGNN, sampled": ("eegnn", SAMPLED),
     "GCN": ("gcn", {"conv_dropout": 0.0}),
     "SAGE": ("sage", {"conv_dropout": 0.0}),
     "GAT": ("gat", {"conv_dropout": 0.0}),
     "Co-GNN": ("cognn", {}),
     "Polynormer": ("polynormer", {}),
 }
+_EEGNN = [(51.54, 0.5), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)]
 #: tab:result_heterophilic; Minesweeper and Roman-empire, and GCN, SAGE and GAT without dropout,
 #: from tab:extended_result_heterophilic.
 PAPER = printed(
     tuple(DATASETS),
     {
         "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
-        "EEGNN": [(51.54, 0.5), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)],
+        "EEGNN": _EEGNN,
+        "EEGNN, sampled": _EEGNN,
         "GCN": [(51.37, 0.34), (94.28, 2.29), (85.10, 0.61), None, (76.58, 0.48)],
         "SAGE": [(51.12, 0.66), (93.83, 0.38), (84.49, 0.35), None, (76.36, 1.58)],
         "GAT": [(51.48, 0.28), (92.26, 4.63), (82.47, 0.70), None, (76.19, 0.88)],
@@ -97,7 +102,8 @@ EXPERIMENT = Experiment(
     shows="tab:result_heterophilic, with Minesweeper and Roman-empire from "
     "tab:extended_result_heterophilic.",
     settings="The recipes over the ten published splits. Those of SAS-GNN and EEGNN are ours, "
-    "chosen by validation scores; GCN, SAGE and GAT have the settings of Luo, Shi and Wu (2024) "
+    "chosen by validation scores; the objective of the paper is the one that is called sampled. "
+    "GCN, SAGE and GAT have the settings of Luo, Shi and Wu (2024) "
     "without dropout, Polynormer and Co-GNN those of their authors. Where nobody has published "
     "settings (GCN, SAGE and GAT on Tolokers, Co-GNN on Minesweeper and Tolokers, GT) there is no "
     "cell. The minutes are measured for SAS-GNN and EEGNN on Minesweeper and Tolokers (450 of "
@@ -108,5 +114,5 @@ EXPERIMENT = Experiment(
     findings=findings,
     draw=draw_bars,
     why="The paper does not publish its settings for SAS-GNN and EEGNN, and trains for up to 3000 "
-    "epochs; ours stop at 1000 or 1500 on Minesweeper and Tolokers.",
+    "epochs; ours stop at 600 to 1500 on Minesweeper and Tolokers.",
 )
