@@ -58,7 +58,12 @@ LINE = {
     "sensitivity": [1.0] * 10,
     "exit_time": {"mean": 1.5, "counts": [1, 2], "edges": [0.0, 1.0, 2.0]},
     "inference_seconds": 0.01,
-    "exit_rule": {"score": 0.5, "cost": 0.3, "relation": 0.9},
+    "exit_rule": {
+        "third_less": {"score": 0.5, "cost": 0.3},
+        "small": {"score": 0.5, "cost": 0.3},
+        "gap_closed": 0.1,
+        "relation": 0.9,
+    },
 }
 
 
