@@ -206,6 +206,7 @@ EXPERIMENT = Experiment(
     minutes=(450, 3),
     cells=cells,
     findings=findings,
+    claims="What exits should do, as we see it",
     measurement=Measurement(FIELD, look),
     draw=lambda table, path: draw_bars([m for m in table if m.cell.column in (SCORE, LESS)], path),
 )

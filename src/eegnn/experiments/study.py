@@ -148,7 +148,7 @@ class Measurement(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A statement of the paper, and whether our numbers bear it out; ``None``: not enough runs."""
+    """A statement, and whether our numbers bear it out; ``None``: not enough runs."""
 
     text: str
     holds: bool | None
@@ -187,7 +187,8 @@ class Experiment:
         quick: how the quick version differs, in a few words.
         minutes: of one core, in full and quick.
         cells: the table.
-        findings: what the paper says about it, checked against the table.
+        findings: what is claimed about it, checked against the table.
+        claims: a heading for that; whose claims they are.
         draw: makes the figure, from the table and a path.
         keep_runs: whether the folders of finished runs are kept.
         measurement: on each trained model; a line of results without it is no result here.
@@ -204,6 +205,7 @@ class Experiment:
     cells: Callable[[Plan], Sequence[Cell]]
     draw: Callable[[Sequence[Measured], Path], None]
     findings: Callable[[Sequence[Measured]], Sequence[Finding]] = lambda table: ()
+    claims: str = "What the paper says"
     keep_runs: bool = False
     measurement: Measurement | None = None
     why: str = ""

@@ -86,7 +86,7 @@ def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]
         if experiment.why and any(m.verdict == "worse" for m in table):
             parts.append(f"The best explanation of what is worse: {experiment.why}")
     if findings := experiment.findings(table):
-        parts += ["## What the paper says", "\n".join(map(said, findings))]
+        parts += [f"## {experiment.claims}", "\n".join(map(said, findings))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -115,7 +115,7 @@ def _section(study: Study) -> list[str]:
     if statements := [
         finding for finding in experiment.findings(table) if finding.holds is not None
     ]:
-        parts += ["What the paper says:", "\n".join(map(said, statements))]
+        parts += [f"{experiment.claims}:", "\n".join(map(said, statements))]
     return parts
 
 
