@@ -166,7 +166,7 @@ def findings(table: Sequence[Measured]) -> list[Finding]:
                 _at_most(f"{who}: 0.3 below SAS-GNN, and its score", _plus(sas, -0.3), score),
                 _at_most(f"{who}: % of the node updates", cost, 75.0),
                 _at_most(f"{who}: one point less, and with a third less", _plus(score, -1.0), less),
-                _at_most(f"{who}: 0.3 below SAS-GNN, and with a third less", _plus(sas, -0.3), less),
+                _at_most(f"{who}: 0.3 below SAS-GNN, with a third less", _plus(sas, -0.3), less),
                 _at_most(f"{who}: that third, in %", less_cost, third),
             ]
             if row == PAID:
