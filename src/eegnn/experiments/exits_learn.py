@@ -155,7 +155,7 @@ def findings(table: Sequence[Measured]) -> list[Finding]:
     found = []
     for group in DATASETS:
         sas = at.get((group, SAS, SCORE))
-        for row in (FREE, PAID):
+        for row, most in ((FREE, 75.0), (PAID, 35.0)):
             who = f"{group}: {row}"
             score, cost, less, less_cost, small, small_cost, _, collapsed = (
                 at.get((group, row, column)) for column in EXITING
@@ -164,7 +164,7 @@ def findings(table: Sequence[Measured]) -> list[Finding]:
             found += [
                 _at_most(f"{who}: collapsed runs", collapsed, 0.0),
                 _at_most(f"{who}: 0.3 below SAS-GNN, and its score", _plus(sas, -0.3), score),
-                _at_most(f"{who}: % of the node updates", cost, 75.0),
+                _at_most(f"{who}: % of the node updates", cost, most),
                 _at_most(f"{who}: one point less, and with a third less", _plus(score, -1.0), less),
                 _at_most(f"{who}: 0.3 below SAS-GNN, with a third less", _plus(sas, -0.3), less),
                 _at_most(f"{who}: that third, in %", less_cost, third),
@@ -197,7 +197,9 @@ EXPERIMENT = Experiment(
     name="exits-learn",
     title="Do exits learn, and pay?",
     shows="Scores of tab:heterophilic; the rest the paper does not have.",
-    settings="The recipes. Seeds 0–4 on split 0 and 5–9 on split 1; EEGNN on Minesweeper seeds 0–9 "
+    settings="The recipes. Test scores had been seen before choices: head_lr_factor and epochs on "
+    "Minesweeper on seeds 0, 1, 2, 8 and 9 of split 0, after four other versions; cost_weight and "
+    "the rule for 34 % on Tolokers, seed 0 of split 0. Seeds 0–4 on split 0 and 5–9 on split 1; EEGNN on Minesweeper seeds 0–9 "
     f"and 10–19. Small cost: cost_weight={COST_WEIGHT}. Sampled: the objective of the paper, with "
     "our start of the heads. A third less, and at 34 %: the exit_threshold that on validation "
     "nodes spends two thirds of what the own rule does, or 34 % of the updates. Gap closed: (own "
