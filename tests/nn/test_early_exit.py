@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eegnn import EEGNN, Exits
+from eegnn import EEGNN, Exits, load, save
 from tests import transcription
 from tests.nn.exit_examples import (
     EXPECTED,
@@ -304,3 +305,47 @@ def test_who_is_sure_leaves_earlier(level: str) -> None:
         assert (early <= late).all()
         found.add(bool((early < late).any()))
     assert found == {False, True}
+
+
+@pytest.mark.parametrize("objective", [SAMPLED, EXPECTED], ids=["sampled", "expected"])
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_the_threshold_of_the_constructor_is_the_rule_where_none_is_asked_for(
+    level: str, objective: Config, tmp_path: Path
+) -> None:
+    graph = batch_of_graphs(0)
+    given = features(0, graph.num_nodes), graph.edge_index(), None, graph.batch()
+    plain = make(0, level=level, **objective)
+    model = make(0, level=level, exit_threshold=0.7, **objective)
+    save(model, tmp_path / "model.safetensors")
+    wanted, exits = plain.predict(*given, exit_threshold=0.7)
+    assert not torch.equal(exits.layer, plain.predict(*given)[1].layer)
+    for one in (model, load(tmp_path / "model.safetensors")):
+        out, own = one.predict(*given)
+        assert torch.equal(own.layer, exits.layer)
+        assert torch.equal(out, wanted)
+    never, _ = plain.predict(*given, exit_threshold=1.0)
+    assert torch.equal(model.predict(*given, exit_threshold=1.0)[0], never)
+
+
+@pytest.mark.parametrize("after_exit", ["evolve", "freeze"])
+@pytest.mark.parametrize("objective", [SAMPLED, EXPECTED], ids=["sampled", "expected"])
+def test_training_does_not_know_the_threshold_of_the_constructor(
+    objective: Config, after_exit: str
+) -> None:
+    graph = batch_of_graphs(3)
+    x, found = features(3, graph.num_nodes), []
+    for threshold in (None, 0.7):
+        model = make(3, exit_threshold=threshold, after_exit=after_exit, **objective)
+        torch.manual_seed(3)
+        found.append(model(x, graph.edge_index(), return_exits=True))
+    (out, exits), (same, others) = found
+    assert torch.equal(out, same)
+    assert torch.equal(exits.layer, others.layer)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"), [(-0.1, ValueError), (1.5, ValueError), ("0.5", TypeError)]
+)
+def test_the_threshold_of_the_constructor_is_checked(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="exit_threshold must be"):
+        make(0, exit_threshold=value)

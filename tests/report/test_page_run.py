@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from eegnn import EEGNN, SASGNN
 from eegnn.analysis.calibrate import calibrate_run, write_calibration
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.data.problem import Problem
 from eegnn.report import page_run
-from eegnn.report.page_run import learning_curves, run_content
+from eegnn.report.page_run import learning_curves, leaves_below, run_content
 from eegnn.train.metrics import accuracy, roc_auc
 from eegnn.train.run import RunFolder
 from eegnn.zoo.apgcn import APGCN
@@ -146,3 +147,10 @@ def test_of_very_many_epochs_some_are_drawn(
     found = learning_curves(RunFolder(written(tmp_path / "run", LINES)))
     assert found["epoch"] == [2, 5]
     assert found["loss"] == [0.5, 0.2]
+
+
+def test_a_line_marks_where_units_leave_if_survival_alone_decides() -> None:
+    assert leaves_below(EEGNN(2, 4, 2)) == 0.5
+    assert leaves_below(EEGNN(2, 4, 2, exit_threshold=0.9)) is None  # doubt counts too
+    assert leaves_below(EEGNN(2, 4, 2, objective="sampled")) is None
+    assert leaves_below(SASGNN(2, 4, 2, num_layers=3)) is None

@@ -44,7 +44,7 @@ class EarlyExit(ExitLayer):
     * ``"expected"``: no noise. A unit leaves at layer :math:`l` with probability
       :math:`w_l = (1-\tau^l)\prod_{k<l}\tau^k`, and training sees the exact mixture of all
       exits, so every decision gets a gradient. At evaluation a unit leaves once its probability
-      of having left reaches one half.
+      of having left reaches one half, or by ``exit_threshold``.
     * ``"averaged"``: the same exits, but the loss is the average :math:`\sum_l w_l\,\ell_l` of the
       losses at each exit instead of the loss of their mixture, so that every exit must be right by
       itself: :meth:`Exits.average_loss <eegnn.Exits.average_loss>` of the training output.
@@ -78,6 +78,9 @@ class EarlyExit(ExitLayer):
             same at every layer. Then every layer is trained to answer a little, and an
             ``exit_threshold`` below ``leak`` shortens everyone's way: by it, nobody goes further
             than :math:`L \log(1 - \theta) / \log(1 - \mathrm{leak})`. Not for ``"sampled"``.
+        exit_threshold: the rule of evaluation where :meth:`forward` is given none; see there.
+            ``None``: the objective's own. Training goes by the objective's either way: it is what
+            ``exits.layer`` shows there, and when ``"freeze"`` freezes.
         task: what the output means, and so how outputs of several exits mix:
             ``"classification"`` (one of several classes), ``"multilabel"`` (independent yes/no
             labels), ``"regression"``.
@@ -110,15 +113,16 @@ class EarlyExit(ExitLayer):
             exit_threshold: :math:`\theta`; a unit leaves once
                 :math:`u_l \prod_{k\le l} p_k \le 1 - \theta`, where :math:`u_l` is the doubt left
                 in what it would answer: 1 where classes are equally probable, 0 where one is
-                certain, and always 1 for values and with ``answer="state"``. ``None``: the
-                objective's own rule, which knows no doubt. Evaluation only.
+                certain, and always 1 for values and with ``answer="state"``. ``None``: that of
+                the constructor, or else the objective's own rule, which knows no doubt.
+                Evaluation only.
             sample: draw Gumbel noise. ``None``: in training, for ``"sampled"``.
 
         Returns:
             Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
         """
         limit = self._limit(max_layers)
-        log_stay_limit = self._log_stay_limit(exit_threshold)
+        log_stay_limit, doubting = self._leaving(exit_threshold)
         steps = [bound(step, adj, edge_attr) for step in self.steps()]
         if sample and self.objective != "sampled":
             raise ValueError("sample=True needs objective='sampled': nothing else is drawn")
@@ -129,12 +133,11 @@ class EarlyExit(ExitLayer):
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
-            plan = self._plan(steps, limit, log_stay_limit, _is_inside(exit_threshold))
+            plan = self._plan(steps, limit, log_stay_limit, doubting)
             return self.follow(plan, h, adj, answer)
         if self._may_stream(steps, h):
             taken, exits = sampled_walk(self, h, adj, steps, limit, noisy)  # type: ignore[arg-type]
             return answer.finish(taken, exits.layer), exits
-        doubting = _is_inside(exit_threshold)
         return self._walk(h, adj, steps, answer, limit, log_stay_limit, doubting, noisy)
 
     def plan(
@@ -151,8 +154,7 @@ class EarlyExit(ExitLayer):
             adj, edge_attr, max_layers, exit_threshold: as in :meth:`forward`.
         """
         steps = [bound(step, adj, edge_attr) for step in self.steps()]
-        limits = self._limit(max_layers), self._log_stay_limit(exit_threshold)
-        return self._plan(steps, *limits, _is_inside(exit_threshold))
+        return self._plan(steps, self._limit(max_layers), *self._leaving(exit_threshold))
 
     def follow(
         self, plan: Plan, h: Tensor, adj: Adjacency, answer: StateAnswer
@@ -292,21 +294,21 @@ class EarlyExit(ExitLayer):
             return self.num_layers
         return min(_check.integer("max_layers", max_layers, at_least=0), self.num_layers)
 
-    def _log_stay_limit(self, exit_threshold: float | None) -> float | None:
+    def _leaving(self, exit_threshold: float | None) -> tuple[float | None, bool]:
+        """The log-probability of going on at which units leave, and whether doubt counts."""
         if exit_threshold is None:
-            return math.log(0.5) if self.objective != "sampled" else None
-        if self.training:
+            exit_threshold = None if self.training else self.exit_threshold
+        elif self.training:
             raise ValueError("exit_threshold is for evaluation: call model.eval() first")
-        _check.number("exit_threshold", exit_threshold, 0, 1)
-        return math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
+        else:
+            _check.number("exit_threshold", exit_threshold, 0, 1)
+        if exit_threshold is None:
+            return (math.log(0.5) if self.objective != "sampled" else None), False
+        log_stay_limit = math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
+        return log_stay_limit, 0 < exit_threshold < 1  # at 0 all leave, at 1 nobody does
 
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
             f"level={self.level!r}, objective={self.objective!r})"
         )
-
-
-def _is_inside(exit_threshold: float | None) -> bool:
-    """Whether there is a threshold between 0, where all leave, and 1, where nobody does."""
-    return exit_threshold is not None and 0 < exit_threshold < 1

@@ -59,6 +59,7 @@ class ExitLayer(nn.Module):
         hard: bool = False,
         head_norm: bool = False,
         leak: float = 0.0,
+        exit_threshold: float | None = None,
         task: Task = "classification",
         recompute: bool = False,
     ) -> None:
@@ -79,6 +80,9 @@ class ExitLayer(nn.Module):
         self.task = _check.choice("task", task, tuple(MIXTURES))
         self.leak = _check_leak(leak, objective)
         self.leak_by_layer = 1 - (1 - self.leak) ** (1 / num_layers)
+        if exit_threshold is not None:
+            _check.number("exit_threshold", exit_threshold, 0, 1)
+        self.exit_threshold = exit_threshold
         self.step = as_steps(step, num_layers)
         self.confidence = confidence
         self.temperature = temperature

@@ -34,6 +34,7 @@ class ExitArguments(Shared, total=False):
     head_channels: int
     head_norm: bool
     leak: float
+    exit_threshold: float | None
     continue_bias: float
     head_scale: float
     nu0: float
@@ -51,7 +52,7 @@ class ExitModel(GraphModel):
         level: who leaves, ``"node"`` or ``"graph"``.
         objective: see :class:`~eegnn.EarlyExit`. By default ``"averaged"`` for regression, where
             the mean of several exits says little about each of them, else ``"expected"``.
-        after_exit, answer, step_size, hard, head_norm, leak, recompute: see
+        after_exit, answer, step_size, hard, head_norm, leak, exit_threshold, recompute: see
             :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs).
@@ -86,6 +87,7 @@ class ExitModel(GraphModel):
         head_channels: int = 32,
         head_norm: bool = False,
         leak: float = 0.0,
+        exit_threshold: float | None = None,
         continue_bias: float = 3.0,
         head_scale: float = 0.1,
         nu0: float = 0.1,
@@ -120,6 +122,7 @@ class ExitModel(GraphModel):
             hard=hard,
             head_norm=head_norm,
             leak=leak,
+            exit_threshold=exit_threshold,
             task=self.task,
             recompute=recompute,
         )

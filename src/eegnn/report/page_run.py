@@ -18,6 +18,7 @@ from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer, out
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.data.problem import Problem
+from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.model import GraphModel
 from eegnn.report.page_graph import explorer
 from eegnn.report.page_pack import rounded
@@ -71,6 +72,7 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
         # AP-GCN has no exit loop, and leaves early all the same.
         "exits": has_exits(model) or bool((found.layer < found.num_layers).any()),
         "objective": getattr(getattr(model, "loop", None), "objective", None),
+        "leavesBelow": leaves_below(model),
         "params": sum(p.numel() for p in model.parameters()),
         "finished": bool(summary),
         "best": summary.get("best_epoch"),
@@ -87,6 +89,14 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
         "dirichlet": _dirichlet(model, batches),
     }
     return {**rounded(content), "graph": explorer(model, batches, everyone)}
+
+
+def leaves_below(model: GraphModel) -> float | None:
+    """The probability of still being here at which units leave, where that alone decides."""
+    loop = getattr(model, "loop", None)
+    if not isinstance(loop, EarlyExit) or loop.objective == "sampled":
+        return None
+    return 0.5 if loop.exit_threshold is None else None
 
 
 def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:

@@ -460,7 +460,7 @@ class Trajectory {
       marks.push({ kind: "line", points: line(trails.tau, layers), color: "var(--quiet)", width: 1.4, dash: "2 3" });
       marks.push({ kind: "line", points: line(trails.stay, layers), color: "var(--accent)", width: 2.2 });
       entries.push(["still here", "var(--accent)"], ["step τ", "var(--quiet)"]);
-      if (run.objective !== "sampled") marks.push({ kind: "rule", value: 0.5 });
+      if (run.leavesBelow !== null) marks.push({ kind: "rule", value: run.leavesBelow });
     }
     const sure = trails.sure ?? trails.right;
     if (sure) {
