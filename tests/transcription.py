@@ -215,10 +215,11 @@ def run(
             stay = _softmax(confidence[u] * (1.0 if objective == "sampled" else inverse))[0]
             weights_here[u] = float(survival[u] * (1.0 - stay))
             doubt = 1.0
-            if answer == "mixture" and exit_threshold not in (None, 1.0):
+            if exit_threshold not in (None, 1.0):
                 counts = [*(row[u] for row in weights), survival[u]]
                 said = [*(row[u] for row in outputs), _mlp(seen[u], w.decoder)]
-                doubt = _doubt(task, _mixture(task, counts, said))
+                would_say = _mixture(task, counts, said) if answer == "mixture" else said[-1]
+                doubt = _doubt(task, would_say)
             survival[u] = float(survival[u] * stay)
             expected_steps[u] += survival[u]
             if exit_threshold is not None:

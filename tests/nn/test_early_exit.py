@@ -282,25 +282,27 @@ def test_a_higher_threshold_never_makes_a_unit_leave_earlier(
 
 
 def test_default_rule_of_the_expected_exit_is_the_threshold_one_half_without_doubt() -> None:
-    graph, model = connected_or_not(0), make(0, **EXPECTED, answer="state")
+    graph, model = connected_or_not(0), make(0, **EXPECTED, task="regression")
     x = features(0, graph.num_nodes)
     own, half = (model.predict(x, graph.edge_index(), exit_threshold=t) for t in (None, 0.5))
     assert torch.equal(own[0], half[0])
     assert torch.equal(own[1].layer, half[1].layer)
 
 
+@pytest.mark.parametrize("answer", ["state", "mixture"])
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_who_is_sure_leaves_earlier(level: str) -> None:
+def test_who_is_sure_leaves_earlier(level: str, answer: str) -> None:
     graph = batch_of_graphs(4)
-    by_state, by_mixture = (
-        make(4, **EXPECTED, answer=a, level=level) for a in ("state", "mixture")
+    of_values, of_classes = (
+        make(4, **EXPECTED, answer=answer, level=level, task=task)
+        for task in ("regression", "classification")
     )
     x, found = features(4, graph.num_nodes), set()
     for threshold in THRESHOLDS:
         given: Config = {"batch": graph.batch(), "exit_threshold": threshold}
         late, early = (
             model.predict(x, graph.edge_index(), **given)[1].layer
-            for model in (by_state, by_mixture)
+            for model in (of_values, of_classes)
         )
         assert (early <= late).all()
         found.add(bool((early < late).any()))

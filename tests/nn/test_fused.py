@@ -181,6 +181,8 @@ def test_knobs_do_as_without_kernels(knobs: dict[str, Any], level: str) -> None:
         {**EXPECTED, "task": "regression"},
         {**EXPECTED, "decoder_layers": 2},
         {**EXPECTED, "answer": "state"},
+        {**EXPECTED, "answer": "state", "task": "multilabel"},
+        {**EXPECTED, "answer": "state", "decoder_layers": 2},
     ]
     for config in (EXPECTED, SAMPLED, *others):
         model, x = single(4, graph, **config, level=level)

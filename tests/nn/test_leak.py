@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -79,10 +80,10 @@ def test_a_low_threshold_shortens_the_way_of_all(threshold: float) -> None:
     config: Config = {"leak": 0.2, "continue_bias": 1e3, "head_scale": 0.0}
     x = features(1, graph.num_nodes).float()
     last = math.ceil(40 * math.log1p(-threshold) / math.log1p(-0.2) - 1e-6) - 1
-    for answer in ("state", "mixture"):
-        model = EEGNN(3, 4, 2, num_layers=40, answer=answer, **config)
+    for answer, task in itertools.product(("state", "mixture"), ("regression", "classification")):
+        model = EEGNN(3, 4, 2, num_layers=40, answer=answer, task=task, **config)
         _, exits = model.predict(x, graph.edge_index(), exit_threshold=threshold)
-        if answer == "state":
+        if task == "regression":
             assert set(exits.layer.tolist()) == {last}
         else:  # who has no doubt does not wait
             assert int(exits.layer.max()) <= last

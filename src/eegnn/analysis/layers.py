@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.answers import MixtureAnswer, states_alone
+from eegnn.nn.answers import MixtureAnswer, StateAnswer, states_alone
 from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.exit_layer import Task
 from eegnn.nn.mixture import MIXTURES, stopped_log_weights
@@ -29,8 +29,9 @@ class LayerOutputs:
             ``objective="sampled"``. ``None`` for a model without exits.
         own_out: ``[U, C]``, the prediction by the model's own rule.
         own_layer: ``int64 [U]``, the exit layer by that rule.
-        mixing: the task, where a unit answers with the mixture of the exits it has passed
-            (:class:`~eegnn.nn.answers.MixtureAnswer`); ``None`` where it answers with its state.
+        task: what the outputs mean; ``None`` where nobody decides by them.
+        mixes: whether a unit answers with the mixture of the exits it has passed
+            (:class:`~eegnn.nn.answers.MixtureAnswer`), or with its state.
         replayable: whether leaving changes nobody's states, so that any exit rule can be applied
             to ``out`` afterwards. It is not with ``after_exit="freeze"`` for nodes.
     """
@@ -39,7 +40,8 @@ class LayerOutputs:
     log_stay: Tensor | None
     own_out: Tensor
     own_layer: Tensor
-    mixing: Task | None = None
+    task: Task | None = None
+    mixes: bool = False
     replayable: bool = True
 
     @property
@@ -58,17 +60,17 @@ class LayerOutputs:
 
     def answer_at(self, layer: Tensor) -> Tensor:
         """What units that leave at ``layer`` ``[U]`` answer, ``[U, C]``."""
-        if self.mixing is None or self.log_stay is None:
+        if not self.mixes or self.task is None or self.log_stay is None:
             return self.at(layer)
         log_weight = stopped_log_weights(self.log_stay, layer)
-        return MIXTURES[self.mixing].mean(log_weight, self.out)
+        return MIXTURES[self.task].mean(log_weight, self.out)
 
     def doubt(self) -> Tensor | None:
         """``[L, U]``, the doubt in what units that leave at each layer answer, see
         :class:`~eegnn.nn.mixture.Mixture`; ``None`` where nothing tells."""
-        if self.mixing is None or self.log_stay is None:
+        if self.task is None or self.log_stay is None:
             return None
-        answer, found = MixtureAnswer(states_alone, self.mixing), []
+        answer, found = (MixtureAnswer if self.mixes else StateAnswer)(states_alone, self.task), []
         log_here = torch.zeros_like(self.log_stay[0])
         for out, log_going in zip(self.out, self.log_stay, strict=False):  # nobody leaves at L
             answer.see(out, log_here)
@@ -87,7 +89,8 @@ class LayerOutputs:
             None if self.log_stay is None else self.log_stay[:, index],
             self.own_out[index],
             self.own_layer[index],
-            self.mixing,
+            self.task,
+            self.mixes,
             self.replayable,
         )
 
@@ -132,9 +135,9 @@ def outputs_by_layer(
         own_out, own = model.predict(*inputs)
     finally:
         handle.remove()
-    mixing = loop.task if loop.answer == "mixture" else None
+    mixes = loop.answer == "mixture"
     replayable = loop.level == "graph" or loop.after_exit == "evolve"
-    return LayerOutputs(*found[0], own_out, own.layer, mixing, replayable)
+    return LayerOutputs(*found[0], own_out, own.layer, loop.task, mixes, replayable)
 
 
 def outputs_by_part(
@@ -167,6 +170,7 @@ def _side_by_side(found: Sequence[LayerOutputs]) -> LayerOutputs:
         torch.cat(survival, dim=1) if survival else None,
         torch.cat([one.own_out for one in found]),
         torch.cat([one.own_layer for one in found]),
-        found[0].mixing,
+        found[0].task,
+        found[0].mixes,
         found[0].replayable,
     )

@@ -183,11 +183,11 @@ class _Inference:
     def _answer(self) -> StateAnswer:
         model = self.model
         if not isinstance(model, EEGNN):
-            return DecodedAnswer(model.decoder)
+            return DecodedAnswer(model.decoder, model.task)
         bias = None if model.exit_bias is None else model.exit_bias.bias
         if model.loop.answer == "mixture":
             return MixtureAnswer(model.decoder, model.task, bias)
-        return DecodedAnswer(model.decoder, bias)
+        return DecodedAnswer(model.decoder, model.task, bias)
 
     def _needed(self, layers: int) -> list[int]:
         """Blocks that matter yet, with so many layers to come after this one."""

@@ -19,16 +19,20 @@ def states_alone(units: Tensor) -> Tensor:
 
 
 class StateAnswer:
-    """The state at the exit, decoded: the paper's. Decoding waits until everyone has left.
+    """The state at the exit, decoded: the paper's. Decoding waits until everyone has left, unless
+    somebody asks for the doubt.
 
     Args:
         readout: the decoder, ``[U, m'] → [U, C]``.
+        task: what its output means; ``None`` where it means nothing.
         bias: ``[L + 1, C]``, added to what is decoded at each layer.
     """
 
-    def __init__(self, readout: Readout, bias: Tensor | None = None) -> None:
+    def __init__(self, readout: Readout, task: str | None, bias: Tensor | None = None) -> None:
         self.readout = readout
+        self.task = task
         self.bias = bias
+        self._mixture = MIXTURES["regression" if task is None else task]
         self._layer = -1
 
     def see(self, units: Tensor, log_here: Tensor) -> None:
@@ -50,7 +54,9 @@ class StateAnswer:
 
     def doubt(self) -> Tensor | None:
         """How far what was seen last is from being sure, ``[U]``; ``None``: nothing tells."""
-        return None
+        if self._mixture.doubt is None:
+            return None
+        return self._mixture.doubt(self._mixture.share(self._decoded(self._units).T))
 
     def pass_by(self, log_going: Tensor) -> None:
         """Go on; the next layer is reached with log-probability ``log_going`` ``[U]``."""
@@ -66,6 +72,12 @@ class StateAnswer:
         """From what all units took with them, at ``layer`` ``[U]``, to the output ``[U, C]``."""
         out = self.readout(taken)
         return out if self.bias is None else out + self.bias[layer]
+
+    def shares(self, said: Tensor, layer: int) -> Tensor:
+        """From what was decoded at this layer, ``[C, U]``, to what is mixed, ``[*, U]``."""
+        if self.bias is not None:
+            said = said + self.bias[layer].unsqueeze(-1)
+        return self._mixture.share(said)
 
     def _decoded(self, units: Tensor) -> Tensor:
         """What states seen at this layer say."""
@@ -88,8 +100,8 @@ class DecodedAnswer(StateAnswer):
 class Record(StateAnswer):
     """Notes what every unit would say at each layer, ``[U, C]``, and ``log_here`` ``[U]``."""
 
-    def __init__(self, readout: Readout, bias: Tensor | None = None) -> None:
-        super().__init__(readout, bias)
+    def __init__(self, readout: Readout, task: str | None, bias: Tensor | None = None) -> None:
+        super().__init__(readout, task, bias)
         self.outputs: list[Tensor] = []
         self.log_here: list[Tensor] = []
 
@@ -115,9 +127,7 @@ class MixtureAnswer(StateAnswer):
     """
 
     def __init__(self, readout: Readout, task: str, bias: Tensor | None = None) -> None:
-        super().__init__(readout, bias)
-        self.task = task
-        self._mixture = MIXTURES[task]
+        super().__init__(readout, task, bias)
         # Units along the rows of all that is kept: there are many of them, and few classes. Sums
         # over classes then run over long rows, and with two classes and 10,000 units softmax took
         # a twentieth of the time.
@@ -132,12 +142,6 @@ class MixtureAnswer(StateAnswer):
             said = self.readout(units).T.contiguous()
         self._said = self.shares(said.to(log_here.dtype), self._layer)
         self._here = log_here.exp()
-
-    def shares(self, said: Tensor, layer: int) -> Tensor:
-        """From what was decoded at this layer, ``[C, U]``, to what is mixed, ``[*, U]``."""
-        if self.bias is not None:
-            said = said + self.bias[layer].unsqueeze(-1)
-        return self._mixture.share(said)
 
     def take(self, rows: Tensor | None = None) -> Tensor:
         """The mixture with all that is left of the probability on this exit."""

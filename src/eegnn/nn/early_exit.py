@@ -113,9 +113,8 @@ class EarlyExit(ExitLayer):
             exit_threshold: :math:`\theta`; a unit leaves once
                 :math:`u_l \prod_{k\le l} p_k \le 1 - \theta`, where :math:`u_l` is the doubt left
                 in what it would answer: 1 where classes are equally probable, 0 where one is
-                certain, and always 1 for values and with ``answer="state"``. ``None``: that of
-                the constructor, or else the objective's own rule, which knows no doubt.
-                Evaluation only.
+                certain, and always 1 for values. ``None``: that of the constructor, or else the
+                objective's own rule, which knows no doubt. Evaluation only.
             sample: draw Gumbel noise. ``None``: in training, for ``"sampled"``.
 
         Returns:
@@ -129,7 +128,7 @@ class EarlyExit(ExitLayer):
         if self.training and self.objective != "sampled":
             return Mixed(self, adj, steps, readout or states_alone, bias, limit).run(h)
         noisy = self.training if sample is None else sample
-        answer = StateAnswer(readout or states_alone, bias)
+        answer = StateAnswer(readout or states_alone, None if readout is None else self.task, bias)
         if readout is not None and self.answer == "mixture":
             answer = MixtureAnswer(readout, self.task, bias)
         if self._may_skip(h, noisy):
@@ -196,7 +195,7 @@ class EarlyExit(ExitLayer):
         readout = readout or states_alone
         steps = [bound(step, adj, edge_attr) for step in self.steps()]
         if self._may_skip(h, noisy=False):  # to the bit what evaluation computes
-            record = Record(readout, bias)
+            record = Record(readout, self.task, bias)
             plan = self._plan(steps, self.num_layers, -math.inf, doubting=False)
             self.follow(plan, h, adj, record)
             return torch.stack(record.outputs), torch.stack(record.log_here[1:])

@@ -62,7 +62,12 @@ class FusedWalk(ABC):
         self.units = np.arange(self.active)
         assert isinstance(answer.readout, Decoder)
         self.decoder = answer.readout
-        self.direct = isinstance(answer, MixtureAnswer) and self.decoder.is_linear
+        self.rule, self.limit, self.stated = self._rule()
+        self.mixes = isinstance(answer, MixtureAnswer)
+        unsure = (kernels.UNSURE_CLASSES, kernels.UNSURE_LABELS)
+        #: Whether what units would say is needed before they leave.
+        self.speaks = self.mixes or self.rule in unsure
+        self.direct = self.speaks and self.decoder.is_linear
         self.manner = kernels.Manner(
             np.float32(float(heads.bias)),
             np.float32(heads.nu0),
@@ -71,8 +76,8 @@ class FusedWalk(ABC):
             np.float32(math.log1p(-self.rules.leak)),
             np.float32(-1 if step_size is None else step_size),
             self.rules.freeze,
+            self.mixes,
         )
-        self.rule, self.limit, self.stated = self._rule()
         self.kind, self.bias, weight = self._speech(heads.weight)
         self.heads = kernels.panels_of(weight.T)
         self.books = self._open_books(units, weight)
@@ -143,7 +148,7 @@ class FusedWalk(ABC):
         """Let the heads look and units leave; note the step sizes."""
         if isinstance(self.answer, Record):
             self.answer.see(self._states(self.units), torch.from_numpy(self.books.log_stay.copy()))
-        elif isinstance(self.answer, MixtureAnswer) and not self.direct:
+        elif self.speaks and not self.direct:
             said = self.decoder(self._states(self.units), rows=True)
             self.books.facts[self.units, 3:] = self.answer.shares(said, layer).T.numpy()
         left = self.kernels.decide(
@@ -162,7 +167,7 @@ class FusedWalk(ABC):
             self.units.size == self.books.left.size,
         )
         self.active -= left
-        if left and not isinstance(self.answer, MixtureAnswer):
+        if left and not self.mixes:
             gone = self.units[self.books.layer[self.units] == layer]
             self.books.answers[gone] = self._states(gone).numpy()
 
@@ -174,17 +179,16 @@ class FusedWalk(ABC):
         if self.rules.log_stay_limit is None:
             return self.kernels.ODDS, np.float32(0), nobody
         limit = self.rules.log_stay_limit
-        if self.rules.doubting and isinstance(self.answer, MixtureAnswer):
-            rule = _UNSURE.get(self.answer.task)
-            if rule is not None:
-                return getattr(self.kernels, rule), np.float32(math.exp(limit)), nobody
+        if self.rules.doubting and self.answer.task in _UNSURE:
+            rule = getattr(self.kernels, _UNSURE[self.answer.task])
+            return rule, np.float32(math.exp(limit)), nobody
         return self.kernels.THRESHOLD, np.float32(limit), nobody
 
     def _speech(self, heads: Tensor) -> tuple[int, Array, Tensor]:
         """What units say: its kind, its bias ``[*, C]`` at each layer, and what to multiply states
         with, ``[3 + C, m']``, to have it and what the heads say."""
         out = self.decoder.mlp.lins[-1].weight.size(0)  # type: ignore[operator]
-        if not isinstance(self.answer, MixtureAnswer):  # states, decoded at the end
+        if not self.speaks:  # states, decoded at the end
             return self.kernels.VALUES, np.empty((1, 0), np.float32), heads
         if not self.direct:
             shares = self.answer.shares(heads.new_zeros(out, 1), 0).size(0)
@@ -192,15 +196,15 @@ class FusedWalk(ABC):
             return self.kernels.VALUES, np.zeros((1, shares), np.float32), weight
         bias = self.answer.bias
         weight = torch.cat([heads, self.decoder.mlp.lins[0].weight])  # type: ignore[list-item]
+        assert self.answer.task is not None
         kind = getattr(self.kernels, _KINDS[self.answer.task])
         return kind, (heads.new_zeros(1, out) if bias is None else bias).numpy(), weight
 
     def _open_books(self, units: Tensor, weight: Tensor) -> Any:
         count = units.size(0)
-        if isinstance(self.answer, MixtureAnswer):
+        said = self.width
+        if self.mixes:
             said = self.bias.shape[1] * (2 if self.kind == self.kernels.LABELS else 1)
-        else:
-            said = self.width
         facts = (units @ weight.T).numpy()
         return self.kernels.Books(
             facts,

@@ -17,7 +17,7 @@ class Manner(NamedTuple):
 
     The log-odds of going on are δ where exits are sampled, else δ/ν; a unit leaves at once with a
     probability whose complement is exp ``log_keep``. ``step_size`` is used instead of τ unless it
-    is negative.
+    is negative. What a unit has passed counts in its answer if it ``mixes``.
     """
 
     bias: float
@@ -27,6 +27,7 @@ class Manner(NamedTuple):
     log_keep: float
     step_size: float
     freeze: bool
+    mixes: bool
 
 
 #: Who leaves: whose log-probability of going on is at most a limit, who would rather, whose layer
@@ -83,17 +84,24 @@ def _shares(said: Any, kind: int, count: int, most: Any, total: Any) -> None:
 
 
 @inlined
-def _doubt(rule: int, answer: Any, here: Any, said: Any, a: int) -> Any:
+def _share(mixes: bool, answer: Any, here: Any, said: Any, c: int, a: int) -> Any:
+    """The probability that a unit would answer."""
+    return answer[c] + here * said[c, a] if mixes else said[c, a]
+
+
+@inlined
+def _doubt(rule: int, mixes: bool, answer: Any, here: Any, said: Any, a: int) -> Any:
     """How far what a unit would answer is from being sure, from 0 to 1."""
     count, found = said.shape[0], F(0)
     if rule == UNSURE_CLASSES:
         for c in range(count):
-            share = answer[c] + here * said[c, a]
+            share = _share(mixes, answer, here, said, c, a)
             found = share if share > found else found
         return (F(1) - found) * F(count) / F(max(count - 1, 1))
     half = count // 2
     for c in range(half):
-        yes, no = answer[c] + here * said[c, a], answer[half + c] + here * said[half + c, a]
+        yes = _share(mixes, answer, here, said, c, a)
+        no = _share(mixes, answer, here, said, half + c, a)
         least = yes if yes < no else no
         found = least if least > found else found
     return F(2) * found
@@ -154,16 +162,17 @@ def _decide(
                 elif rule == EVERYONE:
                     leaves = True
                 else:
-                    doubt = _doubt(rule, books.answers[i], here[a], said, a)
+                    doubt = _doubt(rule, manner.mixes, books.answers[i], here[a], said, a)
                     leaves = exp2(going[a] * BITS) * doubt <= limit
                 if leaves:
                     books.left[i], books.layer[i] = True, layer
                     number += 1
                 else:
                     books.log_stay[i] = going[a]
-                share, answer = here[a] if leaves else weight[a], books.answers[i]
-                for c in range(said.shape[0]):
-                    answer[c] += share * said[c, a]
+                if manner.mixes:
+                    share, answer = here[a] if leaves else weight[a], books.answers[i]
+                    for c in range(said.shape[0]):
+                        answer[c] += share * said[c, a]
             t = tau[a] if manner.step_size < F(0) else manner.step_size
             if manner.freeze and books.left[i]:
                 t = F(0)
@@ -191,15 +200,16 @@ def decide(
 ) -> int:
     """Let units decide, and some of them leave; ``bias`` is that of this exit, ``[C]``.
 
-    Who leaves adds what it says, times the probability of being here, to what it has passed; who
-    goes on, times that of being here and not going on. Step sizes are noted; those of who has left
-    only if the ``whole`` graph is computed, else they may be wrong.
+    Where units mix, who leaves adds what it says, times the probability of being here, to what it
+    has passed; who goes on, times that of being here and not going on. Step sizes are noted; those
+    of who has left only if the ``whole`` graph is computed, else they may be wrong.
 
     Returns:
         How many have left now.
     """
     number = 0
-    work = np.empty((parts, 7 + books.answers.shape[1], BLOCK), np.float32)
+    shares = bias.shape[0] * (2 if kind == LABELS else 1)
+    work = np.empty((parts, 7 + shares, BLOCK), np.float32)
     for p in prange(parts):
         number += _decide(
             p,
