@@ -44,7 +44,7 @@ ECHO = "ECHO sssp"
 SEEDS = 5
 MANY = 10
 #: The small cost, `cost_weight`.
-COST_WEIGHTS = {"minesweeper": 0.01, "tolokers": 0.06}
+COST_WEIGHTS = {"minesweeper": 0.04, "tolokers": 0.06}
 #: A small budget, for validation nodes, so that test nodes are likely to spend less than 35 %.
 BUDGET = 0.34
 #: tab:heterophilic
