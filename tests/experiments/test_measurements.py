@@ -143,8 +143,14 @@ def test_exits_are_set_beside_distances(tmp_path: Path) -> None:
         distances += units.labels.view(-1).tolist()
     expected = np.corrcoef(layers, distances)[0, 1]
     found = exits_learn.look(tmp_path / "run", None)["relation"]
-    assert found == pytest.approx(expected, nan_ok=True)
+    assert found == pytest.approx(expected)
     assert np.std(layers) > 0
+
+
+def test_exits_that_are_all_the_same_tell_nothing_of_distances() -> None:
+    distances = torch.tensor([1.0, 2.0, 4.0])
+    assert exits_learn.correlation(torch.full((3,), 40.0), distances) == 0
+    assert exits_learn.correlation(torch.tensor([3.0, 2.0, 0.0]), distances) == pytest.approx(-1)
 
 
 def test_every_run_of_exits_learn_has_its_seed() -> None:

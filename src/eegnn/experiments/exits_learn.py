@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from eegnn.analysis.calibrate import calibrate_run
 from eegnn.analysis.layers import has_exits
@@ -65,12 +66,18 @@ def look(run: Path, root: Path | None) -> dict[str, Any]:
         return {}
     if batches.problem.task == "regression":
         test = evaluate(model, batches, ("test",))["test"]
-        relation = np.corrcoef(test.layer.double().numpy(), test.y.double().numpy().ravel())[0, 1]
-        return {"relation": float(relation)}
+        return {"relation": correlation(test.layer.double(), test.y.double().ravel())}
     found = calibrate_run(run, root)
     targets = {"third_less": found.val.own.cost * 2 / 3, "small": BUDGET}
     rules = {name: asdict(found.by_threshold(target).test) for name, target in targets.items()}
     return {**rules, "gap_closed": oracle_of_run(run, root, "latest").gap_closed}
+
+
+def correlation(a: Tensor, b: Tensor) -> float:
+    """Pearson's, of two vectors; 0 where one of them is constant and tells nothing."""
+    if a.std() == 0 or b.std() == 0:
+        return 0.0
+    return float(torch.corrcoef(torch.stack([a, b]))[0, 1])
 
 
 def _share(line: Line) -> float:
