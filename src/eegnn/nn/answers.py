@@ -56,7 +56,7 @@ class StateAnswer:
         """How far what was seen last is from being sure, ``[U]``; ``None``: nothing tells."""
         if self._mixture.doubt is None:
             return None
-        return self._mixture.doubt(self._mixture.share(self._decoded(self._units).T))
+        return self._mixture.doubt(self.shares(self.readout(self._units).T, self._layer))
 
     def pass_by(self, log_going: Tensor) -> None:
         """Go on; the next layer is reached with log-probability ``log_going`` ``[U]``."""
