@@ -77,11 +77,12 @@ def test_training_skipping_and_the_plain_loop_agree(seed: int, level: str) -> No
 @pytest.mark.parametrize("threshold", [0.02, 0.05, 0.1, 0.15])
 def test_a_low_threshold_shortens_the_way_of_all(threshold: float) -> None:
     graph = batch_of_graphs(1)
-    config: Config = {"leak": 0.2, "continue_bias": 1e3, "head_scale": 0.0}
+    start: Config = {"leak": 0.2, "continue_bias": 1e3, "head_scale": 0.0}
     x = features(1, graph.num_nodes).float()
     last = math.ceil(40 * math.log1p(-threshold) / math.log1p(-0.2) - 1e-6) - 1
     for answer, task in itertools.product(("state", "mixture"), ("regression", "classification")):
-        model = EEGNN(3, 4, 2, num_layers=40, answer=answer, task=task, **config)
+        config: Config = {**start, "answer": answer, "task": task}
+        model = EEGNN(3, 4, 2, num_layers=40, **config)
         _, exits = model.predict(x, graph.edge_index(), exit_threshold=threshold)
         if task == "regression":
             assert set(exits.layer.tolist()) == {last}
