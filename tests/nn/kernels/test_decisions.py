@@ -42,7 +42,9 @@ def test_decisions(
     start = kernels.Books(*(a.copy() for a in known))
     noted = np.full(60, 7, np.float32)
     one, keep = np.float32(-1), np.float32(np.log(1 - leak))
-    manner = kernels.Manner(np.float32(bias), np.float32(nu0), True, sampled, keep, one, freeze)
+    manner = kernels.Manner(
+        np.float32(bias), np.float32(nu0), True, sampled, keep, one, freeze, True
+    )
     number = kernels.decide(
         1, units, layer, getattr(kernels, rule), np.float32(limit), stated, manner,
         structure(graph, np.empty((0, 1), np.float32)), exit_bias, getattr(kernels, kind), known,
@@ -80,10 +82,41 @@ def test_decisions(
     np.testing.assert_allclose(known.tau, np.where(asked, size, start.tau), atol=1e-5)
 
 
+@pytest.mark.parametrize("mixes", [False, True])
+@pytest.mark.parametrize("kind", ["LABELS", "CLASSES"])
+def test_doubt_is_that_of_the_answer(kind: str, mixes: bool, graph: Adjacency) -> None:
+    facts, shares = array(60, 5), 4 if kind == "LABELS" else 2
+    known = books(facts, shares if mixes else 7, -array(60, positive=True))
+    known.answers[:] = 0.1 if mixes else 9.0
+    start = kernels.Books(*(a.copy() for a in known))
+    zero, limit = np.float32(0), 0.12
+    manner = kernels.Manner(zero, zero, False, False, zero, np.float32(-1), False, mixes)
+    rule = getattr(kernels, f"UNSURE_{kind}")
+    number = kernels.decide(
+        1, np.arange(60), 0, rule, np.float32(limit), np.empty(0, np.int64), manner,
+        structure(graph, np.empty((0, 1), np.float32)), np.zeros(2, np.float32),
+        getattr(kernels, kind), known, np.zeros(60, np.float32), True,
+    )  # fmt: skip
+
+    own, _, cold = facts[:, :3].T.astype(np.float64)
+    going = np.exp(start.log_stay - np.logaddexp(0, -own * np.logaddexp(0, cold)))
+    said = SHARES[kind](facts[:, 3:].astype(np.float64))
+    if mixes:
+        said = 0.1 + np.exp(start.log_stay)[:, None] * said
+    doubt = 2 * (1 - said.max(axis=1))
+    if kind == "LABELS":
+        doubt = 2 * np.minimum(said[:, :2], said[:, 2:]).max(axis=1)
+    leaves = going * doubt <= limit
+    assert 0 < number < 60
+    np.testing.assert_array_equal(known.left, leaves)
+    if not mixes:  # states are kept elsewhere
+        np.testing.assert_array_equal(known.answers, start.answers)
+
+
 def test_a_step_size_that_is_given_replaces_the_own(graph: Adjacency) -> None:
     known, noted = books(array(60, 3), 0), np.zeros(60, np.float32)
     zero = np.float32(0)
-    manner = kernels.Manner(zero, zero, False, False, zero, np.float32(0.25), False)
+    manner = kernels.Manner(zero, zero, False, False, zero, np.float32(0.25), False, False)
     given = (np.arange(60), 0, kernels.THRESHOLD, np.float32(-np.inf), np.empty(0, np.int64))
     kernels.decide(
         1, *given, manner, structure(graph, np.empty((0, 1), np.float32)),
