@@ -48,7 +48,7 @@ MANY = 10
 #: depth that must be as good as ever takes from the layers that they use.
 SMALL_COST_SETTINGS: dict[str, dict[str, Any]] = {
     "minesweeper": {
-        "cost_weight": 0.04,
+        "cost_weight": 0.03,
         "full_depth_weight": 0.1,
         "clip_norm": 1.0,
         "epochs": 1000,
