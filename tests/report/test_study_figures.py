@@ -14,6 +14,7 @@ from eegnn.report.study_figures import (
     draw_exit_distributions,
     draw_exits,
     draw_lines,
+    draw_rules,
     draw_tradeoff,
     exit_box,
 )
@@ -103,6 +104,27 @@ def test_scores_are_drawn_against_each_cost(drawn: list[Figure], tmp_path: Path)
     assert points.keys() == {"parameters", "ms"}
     assert np.array_equal(points["parameters"], [[1000, 90]])
     assert np.array_equal(points["ms"], [[3, 90]])
+
+
+def test_rules_are_joined_and_a_fixed_depth_is_a_line_across(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    table = [
+        known("board", "fixed", "score", 90.0),
+        known("board", "exits", "score", 89.0), known("board", "exits", "cost", 60.0),
+        known("board", "exits", "low score", 88.0), known("board", "exits", "low cost", 40.0),
+        known("board", "not run", "score", None), known("board", "not run", "cost", None),
+        known("absent", "exits", "score", None), known("absent", "exits", "cost", None),
+    ]  # fmt: skip
+    draw_rules(table, tmp_path / "rules.png", [("score", "cost"), ("low score", "low cost")])
+    (board,) = drawn[0].axes
+    across, joined = board.lines[:2]
+    assert across.get_label() == "fixed"
+    assert np.array_equal(across.get_ydata(), [90, 90])
+    assert np.array_equal(joined.get_xydata(), [[60, 89], [40, 88]])
+    assert board.get_legend_handles_labels()[1] == ["fixed", "exits"]
+    draw_rules(table[-2:], tmp_path / "none.png", [("score", "cost")])
+    assert (tmp_path / "none.png").stat().st_size > 0
 
 
 def test_exits_are_drawn_in_steps_and_in_time(drawn: list[Figure], tmp_path: Path) -> None:

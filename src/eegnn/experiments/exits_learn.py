@@ -29,7 +29,7 @@ from eegnn.experiments.study import (
     Score,
 )
 from eegnn.experiments.tables import means
-from eegnn.report.study_figures import draw_bars
+from eegnn.report.study_figures import draw_rules
 from eegnn.train.config import Config
 from eegnn.train.evaluate import evaluate
 from eegnn.train.start import configure
@@ -233,5 +233,5 @@ EXPERIMENT = Experiment(
     findings=findings,
     claims="What exits should do, as we see it",
     measurement=Measurement(FIELD, look),
-    draw=lambda table, path: draw_bars([m for m in table if m.cell.column in (SCORE, LESS)], path),
+    draw=lambda table, path: draw_rules(table, path, [(SCORE, COST), (LESS, LESS_COST)]),
 )

@@ -141,6 +141,44 @@ def draw_tradeoff(table: Sequence[Measured], path: Path) -> None:
             axis.set(title=group, xlabel=cost, ylabel=score)
 
 
+def draw_rules(table: Sequence[Measured], path: Path, rules: Sequence[tuple[str, str]]) -> None:
+    """Draw a panel for each group: what each row scores against what it costs, by several rules.
+
+    The rules of a row are joined, their bars are one standard deviation. A row whose cost is not
+    measured, such as a model of fixed depth, is a dashed line across. A row without runs is left
+    out, and so is a group without any.
+
+    Args:
+        table: of an experiment.
+        path: where to write; the ending chooses the format.
+        rules: for each rule the columns of its score and of its cost.
+    """
+    at = {(m.cell.group, m.cell.row, m.cell.column): m for m in table}
+    names = {m.cell.column: m.cell.quantity.name for m in table}
+    own = rules[0][0]
+    scored = [m for m in table if m.cell.column == own and m.mean is not None]
+    groups = list(dict.fromkeys(m.cell.group for m in scored))
+    with _panels(max(len(groups), 1), path) as axes:
+        for axis, group in zip(axes, groups, strict=False):
+            for number, row in enumerate(dict.fromkeys(m.cell.row for m in scored)):
+                found = [(at.get((group, row, y)), at.get((group, row, x))) for y, x in rules]
+                points = [
+                    (cost.mean, score.mean, score.sd or 0.0)
+                    for score, cost in found
+                    if score is not None and cost is not None and cost.mean is not None
+                ]
+                fixed = at.get((group, row, own))
+                if points:
+                    x, mean, sd = np.array(points).T
+                    axis.errorbar(x, mean, sd, marker="o", capsize=3, color=f"C{number}", label=row)
+                elif fixed is not None and fixed.mean is not None:
+                    axis.axhline(fixed.mean, color=f"C{number}", linestyle="--", label=row)
+            axis.set(title=group, xlabel=names[rules[0][1]])
+        if groups:
+            axes[0].set_ylabel(names[own])
+            axes[-1].legend()
+
+
 def draw_exit_distributions(table: Sequence[Measured], path: Path) -> None:
     """Draw for each group and row how many leave at each layer, and at each time.
 
