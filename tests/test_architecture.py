@@ -18,6 +18,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
     {"__version__", "_check", "_spmm"},
     {"graph"},
+    {"typing"},
     {"nn"},
     {"blocks"},
     {"zoo"},

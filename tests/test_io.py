@@ -24,11 +24,9 @@ X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 MODELS: dict[str, Callable[[], GraphModel]] = {
     "EEGNN": lambda: EEGNN(3, 8, 2, 5),
     "EEGNN, all unlike the defaults": lambda: EEGNN(
-        3, 8, 2, 4, pool="max", task="multilabel", objective="sampled", after_exit="freeze",
-        step_size="mean", hard=True, confidence="sas", temperature="mlp", head_layers=2,
-        head_channels=5, head_norm=False, continue_bias=1, head_scale=0.5, nu0=0.0,
-        activation="tanh", inner_activation="identity", storage="paper", conv_dropout=0.1,
-        conv_norm="layer", dropout=0.2, decoder_layers=2, decoder_bias=True,
+        3, 8, 2, 4, pool="max", after_exit="freeze", step_size="mean", confidence="sas",
+        head_layers=2, head_channels=5, continue_bias=None, nu0=0.0, recompute=True,
+        activation="tanh", storage="paper", weight_scale=0.5, dropout=0.2, decoder_layers=2,
     ),
     "EEGNN, one channel": lambda: EEGNN(3, 1, 1, 1),
     "SASGNN": lambda: SASGNN(3, 8, 2, 5),

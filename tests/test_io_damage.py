@@ -122,9 +122,10 @@ def test_other_json_is_refused(other: Any, saved: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "model.json has version 2; this eegnn reads version 1"),
+        ({"version": 3}, "model.json has version 3; this eegnn reads version 2"),
+        ({"version": 1}, "model.json was written by eegnn 0.1, which .*: train the model again"),
         ({"version": None}, "model.json has version None"),
-        ({"version": "1"}, "model.json has version '1'"),
+        ({"version": "2"}, "model.json has version '2'"),
         ({"model": "MLP"}, "model.json is damaged: it names the model 'MLP'"),
         ({"model": None}, "model.json is damaged: it names the model None"),
         ({"config": []}, "model.json is damaged"),
@@ -146,7 +147,7 @@ def test_a_description_that_does_not_fit_is_refused(
         load(saved)
 
 
-@pytest.mark.parametrize("change", [{"hidden_channels": 9}, {"decoder_bias": True}])
+@pytest.mark.parametrize("change", [{"hidden_channels": 9}, {"decoder_layers": 2}])
 def test_weights_of_a_model_that_has_changed_since_are_refused(
     change: dict[str, Any], saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +157,7 @@ def test_weights_of_a_model_that_has_changed_since_are_refused(
         load(saved)
 
 
-@pytest.mark.parametrize("change", [{"colour": "red"}, {"objective": "best"}])
+@pytest.mark.parametrize("change", [{"colour": "red"}, {"after_exit": "vanish"}])
 def test_a_config_that_is_not_known_any_more_is_refused(
     change: dict[str, Any], saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

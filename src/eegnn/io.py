@@ -21,7 +21,7 @@ from eegnn.zoo.registry import Classes
 #: The models that can be saved and loaded, by the name of their class.
 MODELS: Mapping[str, type[GraphModel]] = Classes()
 FORMAT = "eegnn-model"
-VERSION = 1
+VERSION = 2
 
 
 def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
@@ -114,10 +114,14 @@ def _read_description(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} does not describe an EEGNN model")
-    if type(about.get("version")) is not int or about["version"] != VERSION:
+    version = about.get("version")
+    if type(version) is int and version == 1:
         raise ValueError(
-            f"{path} has version {about.get('version')!r}; this eegnn reads version {VERSION}"
+            f"{path} was written by eegnn 0.1, which read exits another way: train the model "
+            f"again, or read it with eegnn 0.1"
         )
+    if type(version) is not int or version != VERSION:
+        raise ValueError(f"{path} has version {version!r}; this eegnn reads version {VERSION}")
     name = about.get("model")
     if not isinstance(name, str) or name not in MODELS or not isinstance(about.get("config"), dict):
         raise ValueError(

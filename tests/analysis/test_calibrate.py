@@ -37,7 +37,7 @@ def accuracy_problem() -> Problem:
 
 PROBLEMS: dict[str, tuple[Callable[[], Problem], dict[str, Any]]] = {
     "nodes": (node_problem, {}),
-    "nodes, sampled": (accuracy_problem, {"objective": "sampled"}),
+    "nodes, accuracy": (accuracy_problem, {}),
     "nodes, frozen": (accuracy_problem, {"after_exit": "freeze"}),
     "graphs": (graph_problem, {}),
     "regression": (regression_problem, {}),
@@ -188,7 +188,7 @@ def test_better_rules_cost_more(case: tuple[Path, Problem, Calibration]) -> None
     found = case[2]
     costs = [choice.val.cost for choice in found.best]
     gains = [gain(found.val, choice.val) for choice in found.best]
-    assert costs[0] == 0
+    assert costs[0] == 1 / found.num_layers
     assert all(a < b for a, b in itertools.pairwise(costs))
     assert all(a < b for a, b in itertools.pairwise(gains))
 
@@ -197,7 +197,7 @@ def test_no_limit_on_the_own_rule_beats_the_choice(
     case: tuple[Path, Problem, Calibration],
 ) -> None:
     run, problem, found = case
-    for limit in (None, 0, 1, 2, 3, 4):
+    for limit in (None, 1, 2, 3, 4):
         part = predicted(run, problem, max_layers=limit)["val"]
         choice = found.for_cost(min(float(part.exits.cost) + 1e-6, 1.0))
         beaten = choice.val.score <= part.score + 1e-6
@@ -205,14 +205,14 @@ def test_no_limit_on_the_own_rule_beats_the_choice(
 
 
 def test_choices_look_at_validation_units_only(found: Calibration) -> None:
-    for target in (0.0, 0.3, 0.6, 1.0):
+    for target in (0.25, 0.3, 0.6, 1.0):
         choice = found.for_cost(target)
         assert choice.val.cost <= target
         assert choice.test.knobs == choice.val.knobs
     choice = found.for_score()
     assert choice.val.score >= found.val.own.score
     assert choice.val.cost <= found.val.own.cost
-    assert found.for_score(tolerance=1.0).val.cost == 0
+    assert found.for_score(tolerance=1.0).val.cost == 1 / found.num_layers
 
 
 def test_a_calibration_is_read_as_it_was_written(run: Path, found: Calibration) -> None:

@@ -20,17 +20,7 @@ from eegnn.analysis.exit_rule import (
 from eegnn.analysis.layers import LayerOutputs, outputs_by_layer
 from tests import transcription
 from tests.graphs import quick
-from tests.nn.exit_examples import (
-    EXPECTED,
-    SAMPLED,
-    SEEDS,
-    Config,
-    L,
-    batch_of_graphs,
-    connected_or_not,
-    features,
-    make,
-)
+from tests.nn.exit_examples import SEEDS, L, batch_of_graphs, connected_or_not, features, make
 from tests.nn.model_examples import EDGE_INDEX, build
 from tests.nn.model_examples import features as node_features
 
@@ -40,23 +30,25 @@ LIMITS = [None, 1, 4, 9]
 
 
 def by_hand(log_stay: Tensor, out: Tensor | None = None) -> LayerOutputs:
-    """Outputs whose own rule is the threshold one half."""
+    """Outputs whose own rule is the threshold one half; by default they are the layer."""
     layers, units = log_stay.shape
     if out is None:
-        out = torch.arange(layers + 1.0).view(-1, 1, 1).expand(-1, units, 1)
+        out = torch.arange(1.0, layers + 1).view(-1, 1, 1).expand(-1, units, 1)
     own = first_at_or_below(log_stay, 0.5)
-    return LayerOutputs(out, log_stay, out[own, torch.arange(units)], own)
+    own_out = torch.stack([out[layer - 1, u] for u, layer in enumerate(own)])
+    return LayerOutputs(out, log_stay, own_out, torch.tensor(own))
 
 
-def first_at_or_below(log_stay: Tensor, survival: float) -> Tensor:
+def first_at_or_below(log_stay: Tensor, survival: float) -> list[int]:
+    """The first layer after which a unit goes on with at most this probability, or the last."""
     layers, units = log_stay.shape
     found = []
     for u in range(units):
-        layer = 0
-        while layer < layers and not math.exp(log_stay[layer, u]) <= survival:
+        layer = 1
+        while layer < layers and not math.exp(log_stay[layer - 1, u]) <= survival:
             layer += 1
         found.append(layer)
-    return torch.tensor(found, dtype=torch.int64)
+    return found
 
 
 def random_survival(seed: int, layers: int = 20, units: int = 50) -> Tensor:
@@ -65,12 +57,11 @@ def random_survival(seed: int, layers: int = 20, units: int = 50) -> Tensor:
     return torch.log1p(-0.5 * hazard).cumsum(dim=0)
 
 
-@pytest.mark.parametrize("objective", [EXPECTED, SAMPLED], ids=["expected", "sampled"])
 @pytest.mark.parametrize("level", ["node", "graph"])
 @pytest.mark.parametrize("seed", SPREAD)
-def test_replayed_exits_are_those_of_predict(seed: int, level: Any, objective: Config) -> None:
+def test_replayed_exits_are_those_of_predict(seed: int, level: Any) -> None:
     graph = batch_of_graphs(seed)
-    model = make(seed, level=level, **objective)
+    model = make(seed, level=level)
     x = features(seed, graph.num_nodes)
     outputs = outputs_by_layer(model, x, graph.edge_index(), None, graph.batch())
     for threshold in (None, *THRESHOLDS):
@@ -82,10 +73,9 @@ def test_replayed_exits_are_those_of_predict(seed: int, level: Any, objective: C
             torch.testing.assert_close(out, truth, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("objective", [EXPECTED, SAMPLED], ids=["expected", "sampled"])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_replayed_exits_are_those_of_algorithm_1(threshold: float, objective: Config) -> None:
-    graph, model = connected_or_not(4), make(4, **objective)
+def test_replayed_exits_are_those_of_algorithm_1(threshold: float) -> None:
+    graph, model = connected_or_not(4), make(4)
     x = features(4, graph.num_nodes)
     out, layer = replay(outputs_by_layer(model, x, graph.edge_index()), threshold)
     truth = transcription.run(
@@ -93,9 +83,6 @@ def test_replayed_exits_are_those_of_algorithm_1(threshold: float, objective: Co
         graph,
         x.numpy(),
         num_layers=L,
-        objective=objective["objective"],
-        answer=model.loop.answer,
-        head_norm=False,
         exit_threshold=threshold,
     )
     assert layer.tolist() == truth.layer
@@ -103,7 +90,7 @@ def test_replayed_exits_are_those_of_algorithm_1(threshold: float, objective: Co
 
 
 def test_in_single_precision_nodes_are_replayed_to_the_bit() -> None:
-    model = build("EEGNN", answer="state")
+    model = build("EEGNN")
     outputs = outputs_by_layer(model, node_features(), EDGE_INDEX)
     for threshold in spread_thresholds(outputs):
         out, layer = replay(outputs, threshold)
@@ -117,14 +104,14 @@ def test_in_single_precision_nodes_are_replayed_to_the_bit() -> None:
 def test_a_unit_leaves_once_it_has_left_with_the_probability(seed: int, threshold: float) -> None:
     log_stay = random_survival(seed, layers=6, units=9)
     out, layer = replay(by_hand(log_stay), threshold)
-    assert layer.tolist() == first_at_or_below(log_stay, 1 - threshold).tolist()
+    assert layer.tolist() == first_at_or_below(log_stay, 1 - threshold)
     assert out.view(-1).tolist() == layer.tolist()
 
 
 def test_who_has_no_survival_probability_stays() -> None:
     log_stay = torch.tensor([[-0.1, -0.1], [math.nan, -9.0], [math.nan, -9.0]])
     outputs = by_hand(log_stay)
-    assert replay(outputs, 0.9)[1].tolist() == [3, 1]
+    assert replay(outputs, 0.9)[1].tolist() == [3, 2]
     assert all(math.isfinite(t) for t in spread_thresholds(outputs))
 
 
@@ -149,7 +136,7 @@ def test_spread_thresholds_spread_the_costs_evenly(seed: int, steps: int) -> Non
     costs = [
         p.cost for p in accuracy_cost_curve(outputs, y, None, "mae", thresholds=thresholds).points
     ]
-    assert (costs[0], costs[-1]) == (0.0, 1.0)
+    assert (costs[0], costs[-1]) == (1 / 20, 1.0)
     assert np.diff(costs).max() <= 1 / steps + 1 / (20 * 50) + 1e-12
 
 
@@ -163,28 +150,30 @@ def test_thresholds_can_be_chosen_where_survival_says_nothing(log_stay: Tensor) 
 
 
 def test_cost_and_score_of_a_rule() -> None:
-    # Unit 0 leaves at layer 1, unit 1 never, unit 2 at once; the output is the layer.
-    log_stay = torch.tensor([[0.9, 0.9, 0.2], [0.2, 0.9, 0.1]]).log()
+    # Of four layers, unit 0 leaves at 2, unit 1 at the last, unit 2 at 1; the output is the layer.
+    log_stay = torch.tensor(
+        [[0.9, 0.9, 0.2], [0.2, 0.9, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.1]]
+    ).log()
     outputs = by_hand(log_stay)
-    y = torch.tensor([[3.0], [7.0], [5.0]])
+    y = torch.tensor([[6.0], [9.0], [5.0]])
     curve = accuracy_cost_curve(
         outputs, y, torch.tensor([2, 0]), "mae", scale=10.0, thresholds=[1.0, 0.5, 0.0]
     )
     assert curve.points == (
-        Point(0.0, None, 0.0, 10 * (5 + 3) / 2),
-        Point(0.5, None, (0 + 1) / 2 / 2, 10 * (5 + 2) / 2),
-        Point(1.0, None, 1.0, 10 * (3 + 1) / 2),
+        Point(0.0, None, 0.25, 10 * (4 + 5) / 2),
+        Point(0.5, None, (1 + 2) / 2 / 4, 10 * (4 + 4) / 2),
+        Point(1.0, None, 1.0, 10 * (1 + 2) / 2),
     )
-    assert curve.own == Point(None, None, 0.25, 35.0)
-    assert curve.full == Point(1.0, None, 1.0, 20.0)
-    limited = point_of(outputs, y, "mae", 1.0, 0.5, 1)
-    assert limited.cost == pytest.approx((1 + 1 + 0) / 3 / 2)
-    assert limited.score == pytest.approx((2 + 6 + 5) / 3)
-    assert limited.knobs == {"exit_threshold": 0.5, "max_layers": 1}
+    assert curve.own == Point(None, None, 0.375, 40.0)
+    assert curve.full == Point(1.0, None, 1.0, 15.0)
+    limited = point_of(outputs, y, "mae", 1.0, 0.5, 3)
+    assert limited.cost == pytest.approx((2 + 3 + 1) / 3 / 4)
+    assert limited.score == pytest.approx((4 + 6 + 4) / 3)
+    assert limited.knobs == {"exit_threshold": 0.5, "max_layers": 3}
 
 
 def test_what_is_not_finite_has_no_score() -> None:
-    outputs = by_hand(torch.zeros(1, 1), torch.tensor([[[0.0]], [[math.inf]]]))
+    outputs = by_hand(torch.zeros(2, 1), torch.tensor([[[0.0]], [[math.inf]]]))
     y = torch.zeros(1, 1)
     curve = accuracy_cost_curve(outputs, y, None, "mae", thresholds=[0.0])
     assert curve.points[0].score == 0
@@ -198,6 +187,8 @@ def test_what_cannot_be_replayed_is_refused() -> None:
     with pytest.raises(ValueError, match="model with exits"):
         spread_thresholds(fixed)
     assert replay(fixed, None, 2)[1].tolist() == [2] * 7
+    with pytest.raises(ValueError, match="max_layers must be at least 1"):
+        replay(fixed, None, 0)
     frozen = outputs_by_layer(build("EEGNN freeze"), node_features(), EDGE_INDEX)
     for knobs in ({"exit_threshold": 0.5}, {"max_layers": 2}):
         with pytest.raises(ValueError, match="after_exit='evolve'"):

@@ -9,16 +9,15 @@ from torch import Tensor
 
 from eegnn import EEGNN, SASGNN, Adjacency
 from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer, outputs_by_part
+from eegnn.data.problem import Problem
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 from eegnn.train.models import build_model
 from eegnn.zoo.gcn import GCN
 from tests import transcription
-from tests.analysis.runs import UNDECIDED
+from tests.analysis.runs import undecided
 from tests.nn.exit_examples import (
-    EXPECTED,
     GRAPHS,
-    SAMPLED,
     Config,
     L,
     batch_of_graphs,
@@ -32,14 +31,12 @@ from tests.train.problems import graph_problem, node_problem, small_config
 from tests.transcription import Graph
 
 CONFIGS: dict[str, Config] = {
-    "expected": EXPECTED,
-    "averaged": {**EXPECTED, "objective": "averaged"},
-    "sampled": SAMPLED,
-    "freeze": {**EXPECTED, "after_exit": "freeze"},
-    "mean step": {**EXPECTED, "step_size": "mean"},
-    "fixed step": {**EXPECTED, "step_size": 0.7},
-    "head norm": {**EXPECTED, "head_norm": True},
-    "dropout": {**EXPECTED, "dropout": 0.5, "conv_dropout": 0.5},
+    "evolve": {},
+    "freeze": {"after_exit": "freeze"},
+    "mean step": {"step_size": "mean"},
+    "fixed step": {"step_size": 0.7},
+    "two head layers": {"head_layers": 2},
+    "dropout": {"dropout": 0.5},
 }
 SEED = 77
 
@@ -49,10 +46,9 @@ def inputs(graph: Graph) -> tuple[Tensor, Tensor, None, Tensor | None]:
 
 
 def assert_rows_are_depths(model: EEGNN, found: LayerOutputs, given: tuple[Any, ...]) -> None:
-    """Row l is the decoded state if everyone is stopped at l, and nobody before."""
-    assert found.out.size(0) == model.num_layers + 1
-    model.loop.answer = "state"
-    for layer, row in enumerate(found.out):
+    """A row is the decoded state if everyone is stopped at its layer, and nobody before."""
+    assert found.out.size(0) == model.num_layers
+    for layer, row in enumerate(found.out, start=1):
         truth, _ = model.predict(*given, max_layers=layer, exit_threshold=1.0)
         torch.testing.assert_close(row, truth, rtol=0, atol=1e-12)
 
@@ -64,7 +60,7 @@ def test_nodes_are_decoded_at_every_depth(name: str, config: Config) -> None:
     assert_rows_are_depths(model, outputs_by_layer(model, *given), given)
 
 
-@pytest.mark.parametrize("config", ["expected", "sampled", "freeze"])
+@pytest.mark.parametrize("config", ["evolve", "freeze"])
 @pytest.mark.parametrize("pool", ["mean", "add", "max"])
 @pytest.mark.parametrize("confidence", ["mlp", "mean"])
 def test_graphs_are_decoded_at_every_depth(pool: str, confidence: str, config: str) -> None:
@@ -74,32 +70,44 @@ def test_graphs_are_decoded_at_every_depth(pool: str, confidence: str, config: s
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_survival_is_the_product_of_the_step_sizes(level: Any) -> None:
-    graph = batch_of_graphs(SEED)
-    model = make(SEED, level=level, **EXPECTED)
+def test_the_outputs_of_all_layers_are_those_of_algorithm_1(level: Any) -> None:
+    graph, model = batch_of_graphs(SEED), make(SEED, level=level)
     found = outputs_by_layer(model, *inputs(graph))
-    truth = transcription.run(
-        transcription.read(model),
-        graph,
-        features(SEED, graph.num_nodes).numpy(),
-        num_layers=L,
-        level=level,
-        head_norm=False,
-        exit_threshold=1.0,
-    )
-    assert found.log_stay is not None
-    np.testing.assert_allclose(found.log_stay.exp(), np.cumprod(truth.tau, axis=0), atol=1e-10)
+    for layer, row in enumerate(found.out, start=1):
+        truth = transcription.run(
+            transcription.read(model),
+            graph,
+            features(SEED, graph.num_nodes).numpy(),
+            num_layers=L,
+            level=level,
+            max_layers=layer,
+            exit_threshold=1.0,
+        )
+        assert set(truth.layer) == {layer}
+        np.testing.assert_allclose(row, truth.output, rtol=0, atol=1e-10)
 
 
-def test_survival_of_a_sampled_exit_does_not_depend_on_the_temperature() -> None:
-    def survival(nu0: float) -> Tensor:
-        # A fixed step: otherwise the temperature reaches the states through τ.
-        model = make(SEED, nu0=nu0, step_size=0.5, **SAMPLED)
-        found = outputs_by_layer(model, *inputs(connected_or_not(SEED))).log_stay
-        assert found is not None
-        return found
+def survival_of(model: EEGNN, graph: Graph) -> Tensor:
+    found = outputs_by_layer(model, *inputs(graph)).log_stay
+    assert found is not None
+    return found.exp()
 
-    assert torch.equal(survival(0.1), survival(5.0))
+
+def test_survival_is_the_product_of_the_probabilities_of_continue() -> None:
+    graph, model = connected_or_not(SEED), make(SEED)
+    weights, x = transcription.read(model), features(SEED, graph.num_nodes).numpy()
+    states = transcription.run(weights, graph, x, num_layers=L, exit_threshold=1.0).states
+    logits = np.stack([weights.confidence(h, graph) for h in states[:-1]])
+    continues = 1 / (1 + np.exp(logits[..., 1] - logits[..., 0]))
+    truth = np.cumprod(continues, axis=0)
+    np.testing.assert_allclose(survival_of(model, graph), truth, rtol=0, atol=1e-10)
+
+
+def test_survival_does_not_depend_on_the_temperature() -> None:
+    # A fixed step: otherwise the temperature reaches the states through τ.
+    cold, warm = (make(SEED, nu0=nu0, step_size=0.5) for nu0 in (0.1, 5.0))
+    graph = connected_or_not(SEED)
+    assert torch.equal(survival_of(cold, graph), survival_of(warm, graph))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -111,8 +119,8 @@ def test_a_model_of_fixed_depth_is_decoded_at_every_depth(shared: bool) -> None:
     for layer in range(1, 7):
         shallow = SASGNN(5, 8, 3, layer, shared=shared)
         shallow.load_state_dict({k: v for k, v in weights.items() if k in shallow.state_dict()})
-        assert torch.equal(found.out[layer], shallow.predict(node_features(), EDGE_INDEX)[0])
-    assert torch.equal(found.out[0], deep.decoder(deep.encoder(node_features())))
+        assert torch.equal(found.out[layer - 1], shallow.predict(node_features(), EDGE_INDEX)[0])
+    assert found.out.size(0) == 6
     assert (found.own_layer == 6).all()
     assert torch.equal(found.own_out, found.out[-1])
 
@@ -140,8 +148,7 @@ def test_graphs_that_freeze_can_be_replayed() -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_edge_features_and_adjacencies_are_taken(kind: str) -> None:
-    own: dict[str, Any] = {"answer": "state"} if kind == "EEGNN" else {}
-    model = build(kind, edge_dim=2, edge_term="relu", **own)
+    model = build(kind, edge_dim=2, edge_term="relu")
     adj = Adjacency.from_edge_index(EDGE_INDEX, NUM_NODES)
     found = outputs_by_layer(model, node_features(), adj, edge_features())
     knobs: dict[str, Any] = {"exit_threshold": 1.0} if kind == "EEGNN" else {}
@@ -165,22 +172,22 @@ def test_the_model_is_left_as_it_was() -> None:
     assert not model.loop._forward_pre_hooks
 
 
-def undecided(problem: Any, **options: Any) -> GraphModel:
+def made(problem: Problem) -> GraphModel:
     torch.manual_seed(0)
-    return build_model(small_config(options={**UNDECIDED, **options}), problem)
+    return undecided(build_model(small_config(), problem), problem)
 
 
 def test_outputs_at_chosen_layers() -> None:
     out = torch.arange(12.0).view(3, 2, 2)
     nothing = torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64)
     outputs = LayerOutputs(out, None, *nothing)
-    assert outputs.at(torch.tensor([2, 0])).tolist() == [[8.0, 9.0], [2.0, 3.0]]
-    assert outputs.of(torch.tensor([1])).at(torch.tensor([1])).tolist() == [[6.0, 7.0]]
+    assert outputs.at(torch.tensor([3, 1])).tolist() == [[8.0, 9.0], [2.0, 3.0]]
+    assert outputs.of(torch.tensor([1])).at(torch.tensor([2])).tolist() == [[6.0, 7.0]]
 
 
 def test_nodes_of_a_part_are_those_of_the_graph() -> None:
     problem = node_problem()
-    model, graph = undecided(problem), problem.graphs[0]
+    model, graph = made(problem), problem.graphs[0]
     found = outputs_by_part(model, Batches(problem, 1), ("val", "test"))
     everyone = outputs_by_layer(model, graph.x, graph.edge_index)
     assert everyone.log_stay is not None
@@ -197,7 +204,7 @@ def test_nodes_of_a_part_are_those_of_the_graph() -> None:
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_graphs_of_a_part_come_in_its_order(size: int) -> None:
     problem = graph_problem()
-    model = undecided(problem, head_scale=20.0)
+    model = made(problem)
     outputs, y = outputs_by_part(model, Batches(problem, size), ("val",))["val"]
     assert outputs.own_layer.unique().numel() > 1
     assert outputs.log_stay is not None

@@ -22,14 +22,19 @@ PICKS: tuple[Literal["earliest", "latest"], ...] = ("earliest", "latest")
 
 def random_outputs(seed: int) -> tuple[LayerOutputs, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    out = torch.randn(L + 1, UNITS, CLASSES, generator=generator)
-    own = torch.randint(L + 1, (UNITS,), generator=generator)
+    out = torch.randn(L, UNITS, CLASSES, generator=generator)
+    own = torch.randint(1, L + 1, (UNITS,), generator=generator)
     y = torch.randint(CLASSES, (UNITS,), generator=generator)
-    return LayerOutputs(out, None, out[own, torch.arange(UNITS)], own), y
+    return with_own(out, own.tolist()), y
+
+
+def with_own(out: Tensor, own: list[int]) -> LayerOutputs:
+    own_out = torch.stack([out[layer - 1, unit] for unit, layer in enumerate(own)])
+    return LayerOutputs(out, None, own_out, torch.tensor(own))
 
 
 def said(outputs: LayerOutputs, layer: int, unit: int) -> int:
-    return int(outputs.out[layer, unit].argmax())
+    return int(outputs.out[layer - 1, unit].argmax())
 
 
 @quick
@@ -37,7 +42,7 @@ def said(outputs: LayerOutputs, layer: int, unit: int) -> int:
 def test_the_oracle_is_that_of_the_paper(seed: int, pick: Literal["earliest", "latest"]) -> None:
     outputs, y = random_outputs(seed)
     found = oracle(outputs, y, None, "accuracy", pick)
-    order = range(L + 1) if pick == "earliest" else range(L, -1, -1)
+    order = range(1, L + 1) if pick == "earliest" else range(L, 0, -1)
     correct = 0
     for unit in range(UNITS):
         right = [layer for layer in order if said(outputs, layer, unit) == y[unit]]
@@ -54,7 +59,7 @@ def test_no_exits_are_more_accurate_than_the_oracles(seed: int, pick: Any) -> No
     index = torch.arange(0, UNITS, 2)
     found = oracle(outputs, y, index, "accuracy", pick)
     assert found.layer.shape == index.shape
-    for layer in range(L + 1):
+    for layer in range(1, L + 1):
         right = [said(outputs, layer, unit) == y[unit] for unit in index.tolist()]
         assert found.score >= sum(right) / len(index)
         if layer == L:
@@ -63,14 +68,9 @@ def test_no_exits_are_more_accurate_than_the_oracles(seed: int, pick: Any) -> No
 
 
 def two_logits(margins: list[list[float]]) -> Tensor:
-    """Outputs whose second logit is ahead by these margins ``[L + 1, U]``."""
+    """Outputs whose second logit is ahead by these margins ``[L, U]``."""
     margin = torch.tensor(margins)
     return torch.stack([-margin / 2, margin / 2], dim=-1)
-
-
-def with_own(out: Tensor, own: list[int]) -> LayerOutputs:
-    layer = torch.tensor(own)
-    return LayerOutputs(out, None, out[layer, torch.arange(len(own))], layer)
 
 
 def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
@@ -78,10 +78,10 @@ def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
     # second class stand above that of unit 3 at the end, and below it at the start.
     y = torch.tensor([0, 1, 1, 0])
     out = two_logits([[-0.1, 0.1, 0.1, 0.6], [-0.1, 1.0, 2.0, 0.5]])
-    outputs = with_own(out, [0, 1, 0, 1])
+    outputs = with_own(out, [1, 2, 1, 2])
     earliest, latest = (oracle(outputs, y, None, "roc_auc", pick) for pick in PICKS)
-    assert earliest.layer.tolist() == [0, 0, 0, 1]
-    assert latest.layer.tolist() == [1, 1, 1, 1]
+    assert earliest.layer.tolist() == [1, 1, 1, 2]
+    assert latest.layer.tolist() == [2, 2, 2, 2]
     assert earliest.full_score == latest.full_score == latest.score == 1.0
     assert earliest.score == pytest.approx(2 / 4)
     assert earliest.gap_closed is None
@@ -89,15 +89,15 @@ def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
     assert earliest.right_somewhere == earliest.right_at_end == 0.75
 
 
-@pytest.mark.parametrize(("own", "closed"), [([1, 1, 1], 0.0), ([0, 1, 0], 1.0), ([0, 1, 1], 0.5)])
+@pytest.mark.parametrize(("own", "closed"), [([2, 2, 2], 0.0), ([1, 2, 1], 1.0), ([1, 2, 2], 0.5)])
 def test_the_gap_closed_by_the_models_own_exits(own: list[int], closed: float) -> None:
-    # Units 0 and 2 are right at layer 0 only, unit 1 at layer 1 only.
+    # Units 0 and 2 are right at layer 1 only, unit 1 at layer 2 only.
     out = two_logits([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]])
     found = oracle(with_own(out, own), torch.tensor([1, 1, 1]), None, "accuracy")
     assert found.score == 1.0
     assert found.full_score == pytest.approx(1 / 3)
     assert found.gap_closed == pytest.approx(closed)
-    assert found.own_cost == pytest.approx(sum(own) / 3)
+    assert found.own_cost == pytest.approx(sum(own) / 3 / 2)
 
 
 @pytest.mark.parametrize("y", [torch.zeros(UNITS, 1), torch.zeros(3, dtype=torch.int64)])

@@ -11,7 +11,7 @@ from eegnn import EEGNN
 from eegnn.analysis.states import stacked_states, states_by_layer
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.registry import ENTRIES, find
-from tests.nn.exit_examples import EXPECTED, SAMPLED, batch_of_graphs, features, make
+from tests.nn.exit_examples import batch_of_graphs, features, make
 from tests.nn.model_examples import BOTH, EDGE_INDEX, build, edge_features
 from tests.nn.model_examples import features as node_features
 
@@ -42,7 +42,8 @@ def test_states_of_nodes_are_what_is_decoded_at_that_depth(name: str) -> None:
     knobs: dict[str, Any] = {"exit_threshold": 1.0} if hasattr(model, "loop") else {}
     states = stacked_states(model, *inputs)
     assert states.shape == (5, 7, 8)
-    for layer, state in enumerate(states):
+    torch.testing.assert_close(states[0], model.encoder(inputs[0]))
+    for layer, state in enumerate(states[1:], start=1):
         torch.testing.assert_close(state, last_decoded(model, *inputs, max_layers=layer, **knobs))
 
 
@@ -59,10 +60,11 @@ def test_states_of_graphs_are_not_pooled(name: str, pool: str) -> None:
     torch.testing.assert_close(pooled, last_decoded(model, *inputs, **knobs))
 
 
-@pytest.mark.parametrize("config", [EXPECTED, SAMPLED, {**EXPECTED, "after_exit": "freeze"}])
-def test_nobody_leaves(config: dict[str, Any]) -> None:
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("after_exit", ["evolve", "freeze"])
+def test_nobody_leaves(level: Any, after_exit: Any) -> None:
     graph = batch_of_graphs(77)
-    model = make(77, level="graph", **config)
+    model = make(77, level=level, after_exit=after_exit)
     given = features(77, graph.num_nodes), graph.edge_index(), None, graph.batch()
     assert int(model.predict(*given)[1].layer.min()) < model.num_layers
     states = states_by_layer(model, *given)

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from eegnn import EEGNN, Adjacency
+from eegnn import Adjacency
 from eegnn.bench import inference
 from eegnn.bench.peers import CSR, DEFAULT, PyGGCN, normalised_csr
 from eegnn.bench.shapes import Shape, skewed_graph
-from eegnn.nn.sas import SASStep
 
 
 def small(name: str = "tolokers", data_dir: Path | None = None) -> Shape:
@@ -28,21 +27,6 @@ def test_both_paths_of_pyg_compute_the_same() -> None:
     torch.testing.assert_close(ready(graph.x, normalised_csr(graph.adj)), expected)
 
 
-@pytest.mark.parametrize("after_exit", ["evolve", "freeze"])
-def test_nodes_leave_when_they_are_told_to(after_exit: str) -> None:
-    graph, stated = small(), torch.arange(200) % 7
-    _, exits = inference.StatedEEGNN(graph, 6, stated, after_exit)()  # type: ignore[arg-type]
-    assert torch.equal(exits.layer, stated)
-
-
-def test_with_stated_exits_answers_are_those_of_the_model() -> None:
-    graph = small()
-    way = inference.StatedEEGNN(graph, 6, torch.full((200,), 6), "evolve")
-    assert isinstance(way.model, EEGNN)
-    expected, _ = way.model.predict(graph.x, graph.adj, exit_threshold=1.0)
-    torch.testing.assert_close(way()[0], expected, rtol=0, atol=1e-5)
-
-
 def test_every_model_is_measured_at_every_depth(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -53,6 +37,10 @@ def test_every_model_is_measured_at_every_depth(
     assert {DEFAULT, CSR, "Co-GNN", "Polynormer", "SAS-GNN", "EEGNN"} <= set(models)
     for row in rows:
         assert (row.updates is not None) == row.model.startswith("EEGNN")
+    (shallow,) = (
+        row for row in inference.compare(["tolokers"], [40], passes=1) if "≤" in row.model
+    )
+    assert shallow.updates == inference.EARLY / 40
     assert inference.table(rows, 1).row_count == len(rows)
     (first, *_) = inference.summary(rows)
     csr = next(row for row in rows if row.model == CSR and row.layers == 2)
@@ -60,11 +48,3 @@ def test_every_model_is_measured_at_every_depth(
     assert first[CSR] == pytest.approx(csr.seconds / own.seconds)
     inference.draw(rows, tmp_path / "new" / "inference.png")
     assert (tmp_path / "new" / "inference.png").stat().st_size > 1_000
-
-
-def test_counting_updates_ends_with_the_block() -> None:
-    graph, before = small(), SASStep.advance_
-    with inference.counted_updates() as computed:
-        inference.StatedEEGNN(graph, 3, torch.full((200,), 2), "evolve")()
-    assert computed == [200, 200]
-    assert SASStep.advance_ is before

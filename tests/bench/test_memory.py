@@ -36,7 +36,7 @@ def test_recompute_keeps_little_beyond_the_states(
         assert row.saved[1] < row.saved[0]
     few, many = (row.beyond[1] for row in rows if row.model == "SAS-GNN")
     assert many <= 1.5 * few
-    assert memory.table(rows, 1).row_count == len(rows) == 6
+    assert memory.table(rows, 1).row_count == len(rows) == 4
     memory.draw(rows, tmp_path / "memory.png")
     assert (tmp_path / "memory.png").is_file()
 

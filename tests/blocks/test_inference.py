@@ -154,7 +154,7 @@ class Staying:
     def __init__(self, after_exit: str) -> None:
         self.graph = ring()
         # States do not change: the first of them is the feature, and it decides.
-        self.model = make(0, **SAMPLED, after_exit=after_exit, confidence="mlp", weight_scale=0.0)
+        self.model = make(0, **SAMPLED, after_exit=after_exit, confidence="mlp")
         self.x = torch.zeros(60, IN, dtype=torch.float64)
         self.x[:3, 0] = 1
         last = self.model.loop.confidence.head.lins[-1]  # type: ignore[attr-defined]

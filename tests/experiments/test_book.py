@@ -45,7 +45,7 @@ def test_quick_runs_count_for_quick_versions_alone(tmp_path: Path) -> None:
 
 def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
     settings = config().model_dump()
-    del settings["encoding_dim"]
+    del settings["encoding"]
     write(tmp_path / "old.jsonl", settings, 0.3)
     write(tmp_path / "old.jsonl", {**settings, "gone": 1}, 0.4)
     assert score(Book(tmp_path, "mine"), config()) == 0.3

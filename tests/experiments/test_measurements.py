@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_the_oracle_takes_the_logits_of_a_layer_that_is_right(runs: dict[str, Pa
     model, batches = open_run(runs["sasgnn"])
     whole, (test,) = batches.whole(), batches.part("test")
     assert whole is not None
-    outs = [model.predict(whole.x, whole.adj, max_layers=layer)[0] for layer in range(4)]
+    outs = [model.predict(whole.x, whole.adj, max_layers=layer)[0] for layer in range(1, 4)]
     picked = []
     for node, label in zip(
         torch.as_tensor(test.index).flatten().tolist(), test.labels, strict=True
@@ -132,7 +133,8 @@ def test_the_gap_to_the_optimal_exit_is_that_of_the_oracle(tmp_path: Path) -> No
 
 
 def test_exits_are_set_beside_distances(tmp_path: Path) -> None:
-    settings = {"num_layers": 6, "hidden_channels": 8, "epochs": 2, "options": {"head_scale": 3.0}}
+    settings: dict[str, Any] = {"num_layers": 6, "hidden_channels": 8, "epochs": 2}
+    settings["options"] = {"continue_bias": None}
     config = make_config({"dataset": "echo-sssp@0.002", "model": "eegnn", **settings})
     train(config, tmp_path / "run")
     model, batches = open_run(tmp_path / "run")

@@ -5,21 +5,20 @@ from __future__ import annotations
 import pytest
 import torch
 
-from eegnn.experiments.objectives import gradient_map
-from eegnn.nn.exit_layer import Objective
+from eegnn.experiments.objectives import READINGS, Reading, gradient_map
 
 
-@pytest.mark.parametrize("objective", ["expected", "averaged"])
-def test_every_decision_gets_a_gradient_without_sampling(objective: Objective) -> None:
-    found = gradient_map(objective, size=6, num_layers=5)
-    assert found.gradient.shape == (5, 36)
-    assert found.silent == 0
+def test_both_readings_take_the_same_decisions() -> None:
+    before, after = (gradient_map(reading, size=8, num_layers=8) for reading in READINGS)
+    assert torch.equal(before.decisions, after.decisions)
+    assert torch.equal((before.layer + 1).clamp(max=8), after.layer)
 
 
-def test_a_sampled_decision_counts_only_while_somebody_near_goes_on() -> None:
-    found = gradient_map("sampled", size=8, num_layers=6)
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_decision_counts_only_while_somebody_near_goes_on(reading: Reading) -> None:
+    found = gradient_map(reading, size=8, num_layers=8)
     last = int(found.layer.max())
-    assert 0 < last < 6
+    assert 0 < last < 8
     assert not found.gradient[last:].any()  # nobody takes these steps
     for unit, layer in enumerate(found.layer.tolist()):
         assert (found.gradient[:layer, unit] > 0).all()
@@ -28,19 +27,27 @@ def test_a_sampled_decision_counts_only_while_somebody_near_goes_on() -> None:
     row, column = torch.arange(64) // 8, torch.arange(64) % 8
     steps = torch.maximum((row[:, None] - row).abs(), (column[:, None] - column).abs())
     reach = (found.layer - steps).max(dim=1).values
-    silent = torch.arange(6)[:, None] >= reach
+    silent = torch.arange(8)[:, None] >= reach
     assert silent.any()
     assert not found.gradient[silent].any()
 
 
-def test_nothing_is_learned_where_everyone_left_at_once() -> None:
-    found = gradient_map("sampled", size=6, num_layers=5, continue_bias=-50.0)
-    assert not found.layer.any()
-    assert found.silent == 1
-    assert gradient_map("expected", size=6, num_layers=5, continue_bias=-3.0).silent == 0
+def test_every_decision_taken_gets_a_gradient_after_the_step_alone() -> None:
+    assert gradient_map("after", size=8, num_layers=8).silent == 0
+    assert gradient_map("before", size=8, num_layers=8).silent > 0
+
+
+def test_where_everyone_left_at_once_nothing_is_learned_before_the_step() -> None:
+    before, after = (
+        gradient_map(reading, size=6, num_layers=5, continue_bias=-20.0) for reading in READINGS
+    )
+    assert not before.layer.any()
+    assert before.silent == 1
+    assert (after.layer == 1).all()
+    assert after.silent == 0
 
 
 def test_the_seed_decides() -> None:
-    first, again, other = (gradient_map("sampled", 5, 4, seed=s) for s in (1, 1, 2))
+    first, again, other = (gradient_map("after", 5, 4, seed=s) for s in (1, 1, 2))
     assert torch.equal(first.gradient, again.gradient)
     assert not torch.equal(first.layer, other.layer)

@@ -16,13 +16,10 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "SASGNN with dropout": (SASGNN, {"conv_dropout": 0.3}),
     "SASGNN with tanh": (SASGNN, {"activation": "tanh"}),
     "SASGNN, a weight for each layer": (SASGNN, {"shared": False}),
-    "expected": (EEGNN, {"objective": "expected"}),
-    "expected with dropout": (EEGNN, {"objective": "expected", "conv_dropout": 0.3}),
-    "averaged": (EEGNN, {"objective": "averaged"}),
-    "a fixed step": (EEGNN, {"step_size": 0.7, "exit_bias": True}),
-    "a fixed step, larger heads": (EEGNN, {"step_size": 0.7, "head_layers": 2, "head_norm": True}),
-    "sampled": (EEGNN, {"objective": "sampled"}),
-    "frozen": (EEGNN, {"objective": "expected", "after_exit": "freeze"}),
+    "EEGNN": (EEGNN, {}),
+    "EEGNN with a fixed step": (EEGNN, {"step_size": 0.7}),
+    "EEGNN with larger heads": (EEGNN, {"head_layers": 2}),
+    "EEGNN, frozen": (EEGNN, {"after_exit": "freeze"}),
 }
 
 

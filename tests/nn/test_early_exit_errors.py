@@ -6,16 +6,7 @@ import pytest
 from torch_geometric.nn import GCNConv
 
 from eegnn import Adjacency, EarlyExit, SASConv
-from tests.nn.exit_examples import (
-    EXPECTED,
-    HIDDEN,
-    SAMPLED,
-    Config,
-    connected_or_not,
-    features,
-    heads,
-    make,
-)
+from tests.nn.exit_examples import HIDDEN, Config, connected_or_not, features, heads, make
 
 
 def loop_over_sas(**options: Any) -> EarlyExit:
@@ -25,15 +16,12 @@ def loop_over_sas(**options: Any) -> EarlyExit:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": "expected", "hard": True}, "hard=True needs objective='sampled'"),
         ({"level": "graph", "step_size": "mean"}, "step_size='mean' needs level='node'"),
         ({"step_size": "median"}, "step_size must be one of"),
         ({"step_size": -0.5}, "step_size must be at least 0"),
         ({"level": "edge"}, "level must be one of"),
         ({"pool": "median"}, "pool must be one of"),
-        ({"objective": "budget"}, "objective must be one of"),
         ({"after_exit": "vanish"}, "after_exit must be one of"),
-        ({"task": "ranking"}, "task must be one of"),
     ],
 )
 def test_wrong_options_are_refused(options: Config, message: str) -> None:
@@ -61,23 +49,21 @@ def test_the_budget_must_be_positive(num_layers: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sample": True}, "sample=True needs objective='sampled'"),
         ({"exit_threshold": -0.1}, r"exit_threshold must be in \[0, 1\]"),
         ({"exit_threshold": 1.1}, r"exit_threshold must be in \[0, 1\]"),
         ({"exit_threshold": float("nan")}, r"exit_threshold must be in \[0, 1\]"),
-        ({"max_layers": -1}, "max_layers must be at least 0"),
+        ({"max_layers": 0}, "max_layers must be at least 1"),
     ],
 )
 def test_wrong_questions_are_refused(options: Config, message: str) -> None:
-    graph, model = connected_or_not(0), make(0, **EXPECTED)
+    graph, model = connected_or_not(0), make(0)
     with pytest.raises(ValueError, match=message):
         model.predict(features(0, 11), graph.edge_index(), **options)
     assert model.training
 
 
-@pytest.mark.parametrize("objective", [SAMPLED, EXPECTED], ids=["sampled", "expected"])
-def test_exit_threshold_is_for_evaluation(objective: Config) -> None:
-    graph, model = connected_or_not(0), make(0, **objective)
+def test_exit_threshold_is_for_evaluation() -> None:
+    graph, model = connected_or_not(0), make(0)
     adj = Adjacency.from_edge_index(graph.edge_index(), 11)
     with pytest.raises(ValueError, match=r"exit_threshold is for evaluation"):
         model.evolve(features(0, 11, HIDDEN), adj, exit_threshold=0.5)

@@ -8,16 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from eegnn import Adjacency, SASConv
-from tests.nn.exit_examples import (
-    EXPECTED,
-    SAMPLED,
-    connected_or_not,
-    features,
-    last_bias_gradient,
-    make,
-    with_isolated_nodes,
-)
+from eegnn import EEGNN, Adjacency, Exits, SASConv
+from tests.nn.exit_examples import Config, batch_of_graphs, features, make, with_isolated_nodes
+from tests.nn.model_examples import lively
 from tests.transcription import Graph
 
 
@@ -68,36 +61,80 @@ def output_and_cost(
     return call
 
 
-@pytest.mark.parametrize("level", ["node", "graph"])
-@pytest.mark.parametrize("task", ["classification", "multilabel", "regression"])
-def test_gradients_of_the_mixture_agree_with_finite_differences(task: str, level: str) -> None:
-    model = make(4, num_layers=3, level=level, task=task, **EXPECTED)
-    check_gradients(model, output_and_cost(SMALL, features(4, 7), 0))
+CONFIGS: dict[str, Config] = {
+    "default": {},
+    "freeze": {"after_exit": "freeze"},
+    "mean step": {"step_size": "mean"},
+    "fixed step": {"step_size": 0.7},
+    "two-layer heads": {"head_layers": 2, "head_channels": 4},
+    "sas heads": {"confidence": "sas", "head_channels": 6},
+}
+LEVELS = pytest.mark.parametrize("level", ["node", "graph"])
 
 
-@pytest.mark.parametrize("after_exit", ["evolve", "freeze"])
-@pytest.mark.parametrize("level", ["node", "graph"])
-def test_gradients_of_the_sampled_loop_agree_with_finite_differences(
-    level: str, after_exit: str
+def undecided(seed: int, **config: Any) -> EEGNN:
+    """A model in which the noise decides as much as the heads do."""
+    return lively(make(seed, **config), scale=2.0, continue_bias=1.0)
+
+
+@LEVELS
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "mean step"])
+def test_gradients_of_the_loop_agree_with_finite_differences(name: str, level: str) -> None:
+    model, x = undecided(4, num_layers=3, level=level, **CONFIGS[name]), features(4, 7)
+
+    def spread(seed: int) -> bool:
+        torch.manual_seed(seed)
+        exits = model(x, SMALL.edge_index(), batch=SMALL.batch(), return_exits=True)[1]
+        return len(exits.layer.unique()) > 1
+
+    check_gradients(model, output_and_cost(SMALL, x, next(filter(spread, range(20)))))
+
+
+def test_gradients_of_the_mean_step_agree_with_finite_differences() -> None:
+    model = undecided(4, num_layers=3, step_size="mean")
+    check_gradients(model, output_and_cost(SMALL, features(4, 7), 6))
+
+
+@LEVELS
+def test_a_unit_that_leaves_after_the_first_step_sends_a_gradient_into_the_loop(level: str) -> None:
+    graph = batch_of_graphs(43)
+    model, x = undecided(43, level=level), features(43, graph.num_nodes)
+    torch.manual_seed(0)
+    out, exits = model(x, graph.edge_index(), batch=graph.batch(), return_exits=True)
+    first = exits.layer == 1
+    assert 0 < int(first.sum()) < first.numel()
+    out[first].square().sum().backward()
+    parameters = dict(model.loop.named_parameters())
+    assert {name.rsplit(".")[0] for name in parameters} == {"step", "confidence", "temperature"}
+    for name, p in parameters.items():
+        assert p.grad is not None, name
+        assert p.grad.abs().max() > 1e-6, name
+
+
+def learned(recompute: bool, dropout: float, **config: Any) -> tuple[Tensor, Exits, list[Tensor]]:
+    """Output, exits, and the gradients of a loss of output and cost."""
+    graph = batch_of_graphs(43)
+    model = undecided(43, recompute=recompute, dropout=dropout, **config)
+    torch.manual_seed(1)
+    x = features(43, graph.num_nodes).requires_grad_()
+    out, exits = model(x, graph.edge_index(), batch=graph.batch(), return_exits=True)
+    loss = out.square().sum() + 3 * exits.cost
+    return out.detach(), exits, list(torch.autograd.grad(loss, [x, *model.parameters()]))
+
+
+@LEVELS
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "fixed step"])
+def test_recompute_changes_neither_outputs_nor_gradients(
+    name: str, dropout: float, level: str
 ) -> None:
-    model = make(4, num_layers=3, level=level, after_exit=after_exit, **SAMPLED)
-    x = features(4, 7)
-    torch.manual_seed(6)
-    exits = model(x, SMALL.edge_index(), batch=SMALL.batch(), return_exits=True)[1]
-    assert len(exits.layer.unique()) > 1
-    check_gradients(model, output_and_cost(SMALL, x, 6))
-
-
-def test_straight_through_has_the_gradient_of_the_soft_score() -> None:
-    """One layer: H¹ = H⁰ + τ ΔH, so the gradient in C is ∂τ/∂C · ΔH whatever the value of τ."""
-    graph, x = connected_or_not(4), features(4, 11)
-    gradients = []
-    for hard in (False, True):
-        model = make(4, num_layers=1, hard=hard, **SAMPLED)
-        torch.manual_seed(8)
-        out, exits = model(x, graph.edge_index(), return_exits=True)
-        assert set(exits.layer.tolist()) == {0, 1}
-        out.sum().backward()
-        gradients.append(last_bias_gradient(model))
-    assert gradients[0].abs().min() > 1e-4
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=0, atol=1e-12)
+    if name == "mean step":
+        level = "node"  # a graph has a single τ
+    kept, again = (learned(r, dropout, level=level, **CONFIGS[name]) for r in (False, True))
+    assert len(kept[1].layer.unique()) > 1
+    assert torch.equal(again[0], kept[0])
+    for field in ("layer", "time", "tau"):
+        assert torch.equal(getattr(again[1], field), getattr(kept[1], field))
+    for one, other in zip(again[2], kept[2], strict=True):
+        assert other.any()
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)

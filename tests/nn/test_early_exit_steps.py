@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
-from eegnn import Adjacency, EarlyExit, SASConv
+from eegnn import Adjacency, EarlyExit
 from eegnn.nn.heads import Confidence, Temperature
 from tests.nn.exit_examples import HIDDEN, connected_or_not, features, heads, with_isolated_nodes
 from tests.transcription import Graph
@@ -23,24 +23,20 @@ def by_hand(
     h: Tensor,
     graph: Graph,
 ) -> tuple[Tensor, list[int]]:
-    """Algorithm 1 with any step, without head norm and noise, from numbers and a dense D⁻¹A."""
+    """Algorithm 1 with any step, without noise, from numbers and a dense D⁻¹A."""
     a = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
     for u, v in graph.edges:
         a[u, v] = a[v, u] = 1
     mean = a / a.sum(1, keepdim=True).clamp(min=1)
     f_c, f_nu = dict(confidence.named_parameters()), dict(temperature.named_parameters())
-    state, layer = h.clone(), [len(steps)] * graph.num_nodes
-    for step in range(len(steps)):
+    state, layer = h.clone(), [0] * graph.num_nodes
+    for count, step in enumerate(steps, start=1):
         c = torch.cat([h, mean @ h], dim=1) @ f_c["head.lins.0.weight"].T + f_c["head.lins.0.bias"]
         inverse = (1 + (h @ f_nu["head.lins.0.weight"].T).exp()).log() + temperature.nu0
-        tau = (c * inverse).softmax(dim=1)[:, :1]
+        h = h + (c * inverse).softmax(dim=1)[:, :1] * step(h)
         for i in range(graph.num_nodes):
-            if layer[i] == len(steps) and c[i, 1] > c[i, 0]:
-                layer[i], state[i] = step, h[i]
-        h = h + tau * steps[step](h)
-    for i in range(graph.num_nodes):
-        if layer[i] == len(steps):
-            state[i] = h[i]
+            if not layer[i] and (c[i, 1] > c[i, 0] or count == len(steps)):
+                layer[i], state[i] = count, h[i]
     return state, layer
 
 
@@ -50,9 +46,7 @@ def assert_equals_the_loop_by_hand(
     found: set[int] = set()
     for seed in range(6):
         confidence, temperature = heads(seed)
-        loop = EarlyExit(
-            step, confidence, temperature, len(functions), objective="sampled", head_norm=False
-        ).eval()
+        loop = EarlyExit(step, confidence, temperature, len(functions)).eval()
         h = features(seed, graph.num_nodes, HIDDEN)
         adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes)
         with torch.no_grad():
@@ -106,7 +100,7 @@ def test_a_plain_function_can_be_the_step() -> None:
 def test_training_reaches_the_weights_of_any_step() -> None:
     torch.manual_seed(0)
     graph, conv = connected_or_not(0), GCNConv(HIDDEN, HIDDEN).double()
-    loop = EarlyExit(conv, *heads(0), 4, objective="expected").double()
+    loop = EarlyExit(conv, *heads(0), 4).double()
     adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes)
     out, _ = loop(features(0, 11, HIDDEN), adj)
     out[:, 0].sum().backward()
@@ -121,19 +115,3 @@ def test_a_list_of_plain_functions_can_be_the_steps() -> None:
         functions,
         graph,
     )
-
-
-@pytest.mark.parametrize("objective", ["expected", "sampled"])
-@pytest.mark.parametrize("training", [True, False])
-def test_with_no_layer_allowed_everyone_leaves_at_once(objective: Any, training: bool) -> None:
-    confidence, temperature = heads(0)
-    conv = SASConv(HIDDEN).double()
-    loop = EarlyExit(conv, confidence, temperature, 3, objective=objective, task="regression")
-    graph = connected_or_not(3)
-    h = features(0, graph.num_nodes, HIDDEN)
-    adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes)
-    out, exits = loop.train(training)(h, adj, max_layers=0)
-    assert torch.equal(out, h)
-    assert exits.layer.tolist() == [0] * graph.num_nodes
-    assert exits.tau.shape == (0, graph.num_nodes)
-    assert float(exits.cost) == 0

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
 
 from eegnn import Exits
+from eegnn.nn.exits import ExitRecorder
 
 
 def exits(layers: list[int], num_layers: int = 4) -> Exits:
@@ -15,32 +17,34 @@ def exits(layers: list[int], num_layers: int = 4) -> Exits:
 
 
 def test_the_histogram_counts_every_layer() -> None:
-    histogram = exits([0, 2, 2, 4]).histogram
+    histogram = exits([1, 2, 2, 4]).histogram
     assert histogram.dtype == torch.int64
-    assert histogram.tolist() == [1, 0, 2, 0, 1]
+    assert histogram.tolist() == [0, 1, 2, 0, 1]
 
 
 def test_the_summary_is_plain_numbers() -> None:
-    assert exits([0, 1, 1, 4]).summary() == {
-        "min": 0,
-        "median": 1.0,
-        "mean": 1.5,
+    assert exits([1, 2, 2, 4]).summary() == {
+        "min": 1,
+        "median": 2.0,
+        "mean": 2.25,
         "max": 4,
-        "histogram": [1, 2, 0, 0, 1],
+        "histogram": [0, 1, 2, 0, 1],
     }
 
 
 @pytest.mark.parametrize(
-    ("layers", "median"), [([3], 3.0), ([0, 1], 0.5), ([4, 0, 3], 3.0), ([0, 1, 3, 4], 2.0)]
+    ("layers", "median"), [([3], 3.0), ([1, 2], 1.5), ([4, 1, 3], 3.0), ([1, 1, 3, 4], 2.0)]
 )
 def test_the_median_is_the_middle_or_between(layers: list[int], median: float) -> None:
     assert exits(layers).summary()["median"] == median
 
 
 @pytest.mark.parametrize(
-    ("layers", "collapsed"), [([0, 0, 0], True), ([0, 0, 1], False), ([4], False), ([], False)]
+    ("layers", "collapsed"), [([1, 1, 1], True), ([1, 1, 2], False), ([4], False), ([], False)]
 )
-def test_collapsed_means_everyone_left_at_once(layers: list[int], collapsed: bool) -> None:
+def test_collapsed_means_everyone_left_after_the_first_step(
+    layers: list[int], collapsed: bool
+) -> None:
     assert exits(layers).collapsed is collapsed
 
 
@@ -53,9 +57,51 @@ def test_no_unit_has_a_summary_too() -> None:
 
 
 def test_repr_is_one_line() -> None:
-    assert repr(exits([0, 1, 4])) == "Exits(units=3, num_layers=4, min=0, median=1.0, max=4)"
+    assert repr(exits([1, 2, 4])) == "Exits(units=3, num_layers=4, min=1, median=2.0, max=4)"
 
 
 def test_exits_do_not_change() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         exits([1]).num_layers = 7  # type: ignore[misc]
+
+
+def test_everyone_at_the_same_layer() -> None:
+    fixed = Exits.all_at(3, 4, torch.zeros(2, 5), step_size=0.5)
+    assert fixed.layer.tolist() == [3, 3]
+    assert fixed.time.tolist() == [1.5, 1.5]
+    assert fixed.tau.shape == (3, 2)
+    assert float(fixed.cost) == 0.75
+
+
+def record(leave: list[list[bool]], delta: float = 0.0, max_layers: int = 3) -> ExitRecorder:
+    """Steps of sizes 1, 2, …, after which the state of each unit is the number of steps."""
+    recorder = ExitRecorder(len(leave[0]), max_layers, 4, torch.zeros(()))
+    for count, row in enumerate(leave, start=1):
+        recorder.decide(torch.full((len(row),), delta))
+        size = torch.full((len(row),), float(count))
+        recorder.step(size, torch.tensor(row), size.unsqueeze(-1))
+    return recorder
+
+
+def test_a_unit_is_recorded_when_it_first_leaves_and_the_last_step_takes_the_rest() -> None:
+    recorder = record([[True, False, False], [False, True, False], [True, False, False]])
+    assert recorder.layer.tolist() == [1, 2, 3]
+    assert recorder.left.all()
+    assert recorder.time.tolist() == [1.0, 3.0, 6.0]
+    assert recorder.state is not None
+    assert recorder.state.tolist() == [[1.0], [2.0], [3.0]]
+    assert recorder.exits(expected=False).cost.item() == pytest.approx(6 / 3 / 4)
+
+
+def test_before_the_last_step_some_have_not_left() -> None:
+    recorder = record([[True, False], [True, False]])
+    assert recorder.left.tolist() == [True, False]
+    assert recorder.time.tolist() == [1.0, 3.0]
+
+
+def test_the_expected_cost_counts_each_step_with_the_probability_of_taking_it() -> None:
+    odds = math.log(3)  # a unit continues with probability 3/4
+    recorder = record([[True], [False], [False]], odds)
+    assert recorder.log_stay.exp().item() == pytest.approx((3 / 4) ** 3)
+    expected = (1 + 3 / 4 + (3 / 4) ** 2) / 4
+    assert recorder.exits(expected=True).cost.item() == pytest.approx(expected)

@@ -171,9 +171,9 @@ def test_temperature_is_softplus_plus_nu0(adj: Adjacency) -> None:
     head = MLP(4, 4, 1, bias=False).double()
     h = states(4)
     raw = (h @ head.lins[0].weight.T).detach().view(-1).numpy()  # type: ignore[operator]
-    out = Temperature(head, nu0=0.25, scale=0.5)(h, adj)
+    out = Temperature(head, nu0=0.25)(h, adj)
     assert out.shape == (5,)
-    expected = np.log1p(np.exp(0.5 * raw)) + 0.25
+    expected = np.log1p(np.exp(raw)) + 0.25
     np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12)
 
 
@@ -196,21 +196,29 @@ def test_a_bad_nu0_is_refused(nu0: float) -> None:
 
 
 @pytest.mark.parametrize("name", list(HEADS))
-def test_confidence_starts_with_its_bias_and_small_weights(adj: Adjacency, name: str) -> None:
+def test_confidence_starts_with_its_preference_and_smaller_weights(name: str) -> None:
     torch.manual_seed(0)
     plain: Any = HEADS[name](4, 6, 2, 2)
     torch.manual_seed(0)
     head: Any = HEADS[name](4, 6, 2, 2)
-    Confidence(head, continue_bias=5.0, scale=0.25)
+    Confidence(head, continue_bias=5.0)
     assert head.lins[-1].bias.tolist() == [2.5, -2.5]
-    assert torch.equal(head.lins[-1].weight, plain.lins[-1].weight * 0.25)
+    assert (head.lins[-1].weight.abs() < plain.lins[-1].weight.abs()).all()
     assert torch.equal(head.lins[0].weight, plain.lins[0].weight)
 
 
-def test_confidence_with_scale_zero_is_the_same_for_every_unit(adj: Adjacency) -> None:
-    confidence = Confidence(MeanGNN(4, 4, 2).double(), continue_bias=3.0, scale=0.0)
-    c = confidence(states(4), adj)
-    assert torch.equal(c, torch.tensor([[1.5, -1.5]], dtype=torch.float64).expand(5, 2))
+@pytest.mark.parametrize("name", list(HEADS))
+def test_without_a_preference_heads_start_as_they_were_drawn(name: str) -> None:
+    head: Any = HEADS[name](4, 6, 2, 2)
+    drawn = copy.deepcopy(head.state_dict())
+    for key, value in Confidence(head, continue_bias=None).head.state_dict().items():
+        assert torch.equal(value, drawn[key])
+
+
+def test_a_temperature_may_start_the_same_for_every_unit(adj: Adjacency) -> None:
+    head = MLP(4, 4, 1, bias=False).double()
+    out = Temperature(head, nu0=0.25, zero_init=True)(states(4), adj)
+    torch.testing.assert_close(out, torch.full((5,), math.log(2) + 0.25, dtype=torch.float64))
 
 
 def test_confidence_passes_the_head_through(adj: Adjacency) -> None:
@@ -219,35 +227,31 @@ def test_confidence_passes_the_head_through(adj: Adjacency) -> None:
 
 
 def test_resetting_confidence_restores_its_start() -> None:
-    head = MeanGNN(16, 4, 2)
-    confidence = Confidence(head, continue_bias=2.0, scale=0.1)
-    before = head.lins[0].weight.clone()  # type: ignore[operator]
+    head = MeanGNN(16, 4, 2, 2)
+    confidence = Confidence(head, continue_bias=2.0)
+    first, last = head.lins
+    assert isinstance(first, nn.Linear)
+    assert isinstance(last, nn.Linear)
+    before, largest = first.weight.detach().clone(), last.weight.abs().max()
     with torch.no_grad():
         for p in confidence.parameters():
             p.fill_(9.0)
     confidence.reset_parameters()
-    lin = head.lins[0]
-    assert isinstance(lin, nn.Linear)
-    assert lin.bias.tolist() == [1.0, -1.0]
-    assert not torch.equal(lin.weight, before)
-    assert lin.weight.abs().max() <= 0.1 / math.sqrt(32)  # Linear's own bound, scaled once
+    assert last.bias.tolist() == [1.0, -1.0]
+    assert first.weight.abs().max() < 1
+    assert not torch.equal(first.weight, before)
+    assert last.weight.abs().max() <= 2 * largest
 
 
-@pytest.mark.parametrize(
-    ("keyword", "value", "error"),
-    [
-        ("continue_bias", math.nan, ValueError),
-        ("continue_bias", "3", TypeError),
-        ("scale", -1.0, ValueError),
-        ("scale", True, TypeError),
-    ],
-)
-def test_a_bad_start_is_refused(keyword: str, value: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=f"{keyword} must be"):
-        Confidence(MeanGNN(4, 4, 2), **{keyword: value})
+@pytest.mark.parametrize(("value", "error"), [(math.nan, ValueError), ("3", TypeError)])
+def test_a_bad_start_is_refused(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="continue_bias must be"):
+        Confidence(MeanGNN(4, 4, 2), value)
 
 
 def test_repr() -> None:
-    assert repr(Confidence(MeanGNN(4, 8, 2))) == "Confidence(MeanGNN(4, 2), continue_bias=3)"
+    assert repr(Confidence(MeanGNN(4, 8, 2), None)) == (
+        "Confidence(MeanGNN(4, 2), continue_bias=None)"
+    )
     assert repr(Temperature(MLP(4, 8, 1))) == "Temperature(MLP(4, 1), nu0=0.1)"
     assert repr(SASHead(4, 8, 2)) == "SASHead(4, 2)"

@@ -33,17 +33,12 @@ SHARED_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("level", "edge", ValueError),
     ("level", None, ValueError),
     ("pool", "median", ValueError),
-    ("task", "ranking", ValueError),
     ("dropout", 2, ValueError),
     ("dropout", -0.1, ValueError),
     ("dropout", math.nan, ValueError),
     ("dropout", "0.5", TypeError),
     ("decoder_layers", 0, ValueError),
-    ("decoder_bias", "no", TypeError),
-    ("conv_dropout", 2, ValueError),
-    ("conv_norm", "instance", ValueError),
     ("activation", "gelu", ValueError),
-    ("inner_activation", "gelu", ValueError),
     ("storage", "dense", ValueError),
     ("edge_dim", 0, ValueError),
     ("edge_dim", 1.5, TypeError),
@@ -51,11 +46,9 @@ SHARED_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("edge_term", "relu", ValueError),  # without edge_dim
 ]
 EEGNN_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
-    ("objective", "x", ValueError),
     ("after_exit", "stop", ValueError),
     ("confidence", "gat", ValueError),
     ("confidence", "linear", ValueError),
-    ("temperature", "gat", ValueError),
     ("step_size", "fixed", ValueError),
     ("step_size", -0.5, ValueError),
     ("step_size", math.nan, ValueError),
@@ -63,13 +56,10 @@ EEGNN_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("continue_bias", math.inf, ValueError),
     ("nu0", -0.1, ValueError),
     ("nu0", "0.1", TypeError),
-    ("hard", True, ValueError),  # with objective="expected"
-    ("hard", "no", TypeError),
-    ("head_norm", "no", TypeError),
     ("head_channels", 0, ValueError),
     ("head_channels", "3", TypeError),
     ("head_layers", 0, ValueError),
-    ("head_scale", -1, ValueError),
+    ("recompute", 1, TypeError),
 ]
 SASGNN_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("step_size", -0.5, ValueError),
@@ -78,6 +68,9 @@ SASGNN_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("solver", "rk5", ValueError),
     ("step_size", 0, ValueError),
     ("shared", "no", TypeError),
+    ("conv_dropout", 2, ValueError),
+    ("conv_norm", "instance", ValueError),
+    ("inner_activation", "gelu", ValueError),
 ]
 
 
@@ -118,7 +111,7 @@ def test_sizes_must_be_positive_integers(
 @pytest.mark.parametrize(
     ("knob", "value", "error"),
     [
-        ("max_layers", -1, ValueError),
+        ("max_layers", 0, ValueError),
         ("max_layers", 2.0, TypeError),
         ("max_layers", "3", TypeError),
         ("max_layers", True, TypeError),
@@ -139,7 +132,7 @@ def test_a_bad_knob_is_named(kind: str, knob: str, value: Any, error: type[Excep
 @pytest.mark.parametrize(
     ("knob", "value", "error"),
     [
-        ("max_layers", -1, ValueError),
+        ("max_layers", 0, ValueError),
         ("max_layers", "3", TypeError),
         ("exit_threshold", 0.5, ValueError),
         ("sample", True, ValueError),
@@ -152,6 +145,8 @@ def test_a_model_without_exits_refuses_knobs_for_them(
         build("SASGNN").predict(features(), EDGE_INDEX, **{knob: value})
 
 
-def test_sampling_is_refused_where_nothing_is_drawn() -> None:
-    with pytest.raises(ValueError, match="sample=True needs objective='sampled'"):
-        build("EEGNN expected").predict(features(), EDGE_INDEX, sample=True)
+@pytest.mark.parametrize("name", ["objective", "answer", "leak", "exit_threshold", "task"])
+def test_an_argument_that_there_is_not_is_refused(name: str) -> None:
+    build_one: Callable[..., GraphModel] = EEGNN
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        build_one(5, 8, 3, **{name: "x"})

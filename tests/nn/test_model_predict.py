@@ -46,7 +46,7 @@ def test_predict_restores_the_mode_after_an_error(kind: str, training: bool) -> 
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("max_layers", [0, 2, 6, 99])
+@pytest.mark.parametrize("max_layers", [1, 2, 6, 99])
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_stays_longer_than_max_layers(kind: str, max_layers: int) -> None:
     model = build(kind).double()
@@ -54,10 +54,6 @@ def test_nobody_stays_longer_than_max_layers(kind: str, max_layers: int) -> None
     out, exits = model.predict(x, EDGE_INDEX, max_layers=max_layers)
     assert int(exits.layer.max()) <= min(max_layers, 6)
     assert exits.num_layers == 6
-    if max_layers == 0:
-        torch.testing.assert_close(
-            out.softmax(dim=-1), model.decoder(model.encoder(x)).softmax(dim=-1).detach()
-        )
     if max_layers >= 6:
         assert torch.equal(out, model.predict(x, EDGE_INDEX)[0])
 
@@ -67,5 +63,5 @@ def test_the_threshold_moves_everyone_from_the_first_layer_to_the_last(kind: str
     model = build(kind)
     _, at_once = model.predict(features(), EDGE_INDEX, exit_threshold=0.0)
     _, never = model.predict(features(), EDGE_INDEX, exit_threshold=1.0)
-    assert at_once.layer.tolist() == [0] * NUM_NODES
+    assert at_once.layer.tolist() == [1] * NUM_NODES
     assert never.layer.tolist() == [6] * NUM_NODES

@@ -105,15 +105,9 @@ def test_a_batch_of_graphs_equals_its_graphs_one_by_one(kind: str, pool: str) ->
         torch.testing.assert_close(exits.time[g], left.time[0])
 
 
-@pytest.mark.parametrize(
-    ("kind", "training"),
-    [  # the sampled objective draws noise in training
-        *((kind, False) for kind in KINDS),
-        *((kind, True) for kind in KINDS if "sampled" not in kind),
-    ],
-)
-def test_node_predictions_in_a_batch_equal_those_alone(kind: str, training: bool) -> None:
-    model = build(kind, edge_dim=2).double().train(training)
+@pytest.mark.parametrize("kind", KINDS)
+def test_node_predictions_in_a_batch_equal_those_alone(kind: str) -> None:
+    model = build(kind, edge_dim=2).double().eval()
     x, edge_index, attr, batch = batched()
     out = model(x.double(), edge_index, attr.double(), batch)
     alone = [

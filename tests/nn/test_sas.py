@@ -227,10 +227,10 @@ def test_repr_is_one_line() -> None:
 
 
 def test_reset_parameters_draws_every_weight_anew() -> None:
-    model = SASGNN(3, 8, 2, num_layers=2, shared=False, edge_dim=2, decoder_bias=True)
+    model = SASGNN(3, 8, 2, num_layers=2, shared=False, edge_dim=2)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     model.reset_parameters()
-    assert len(before) == 10  # encoder 2, decoder 2, and Ω, W, W_e twice
+    assert len(before) == 9  # encoder 2, decoder 1, and Ω, W, W_e twice
     for name, p in model.named_parameters():
         assert not torch.equal(p, before[name]), name
 
@@ -246,7 +246,7 @@ def test_reset_parameters_with_the_same_seed_draws_the_same_weights() -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("max_layers", [None, 0, 2, 9])
+@pytest.mark.parametrize("max_layers", [None, 1, 2, 9])
 def test_sasgnn_is_equation_2_by_hand(shared: bool, max_layers: int | None) -> None:
     torch.manual_seed(1)
     graph = GRAPHS["isolated node"]
@@ -277,7 +277,7 @@ def test_sasgnn_is_equation_2_by_hand(shared: bool, max_layers: int | None) -> N
 @pytest.mark.parametrize("pool", ["mean", "add", "max"])
 def test_sasgnn_pools_each_graph(pool: str) -> None:
     torch.manual_seed(1)
-    nodes = SASGNN(3, 6, 2, num_layers=4, decoder_bias=False).double()
+    nodes = SASGNN(3, 6, 2, num_layers=4).double()
     graphs = SASGNN(3, 6, 2, num_layers=4, level="graph", pool=pool).double()
     graphs.load_state_dict(nodes.state_dict())
     batch = Graph([(0, 1), (2, 3), (3, 4), (2, 4)], 5, [0, 0, 1, 1, 1])
@@ -344,8 +344,6 @@ def test_solver_stops_at_max_layers() -> None:
     half, exits = with_step(model, 0.1, 10, "rk4").predict(x, edge_index, max_layers=5)
     torch.testing.assert_close(half, with_step(model, 0.1, 5, "rk4")(x, edge_index))
     assert exits.layer.tolist() == [5] * 5
-    start, _ = with_step(model, 0.1, 10, "rk4").predict(x, edge_index, max_layers=0)
-    torch.testing.assert_close(start, model.predict(x, edge_index, max_layers=0)[0])
 
 
 def test_solver_needs_shared_weights() -> None:
@@ -376,7 +374,7 @@ def test_sasgnn_has_no_exits_to_choose() -> None:
         model.predict(x, edge_index, exit_threshold=0.5)
     with pytest.raises(ValueError, match="need a model with exits"):
         model.predict(x, edge_index, sample=True)
-    with pytest.raises(ValueError, match="max_layers must be at least 0"):
+    with pytest.raises(ValueError, match="max_layers must be at least 1"):
         model.predict(x, edge_index, max_layers=-1)
 
 

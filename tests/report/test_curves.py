@@ -21,7 +21,7 @@ LINES: list[dict[str, Any]] = [
         "epoch": epoch,
         "loss": 1.0 / epoch,
         "val": 0.5 + 0.1 * (epoch == 3),
-        "exit_quantiles": [0.0, float(epoch % 4), 4.0],
+        "exit_quantiles": [1.0, float(1 + epoch % 4), 4.0],
         "grad": {"confidence": 0.1, "temperature": 0.1, "backbone": 1.0},
     }
     for epoch in range(1, 6)
@@ -32,7 +32,7 @@ SUMMARY = {"metric": "roc_auc", "best_epoch": 3, "val": 0.6, "test": 0.55}
 def written(path: Path, lines: list[dict[str, Any]], summary: Any = None, **settings: Any) -> Path:
     """A run folder with these records."""
     run = RunFolder(path)
-    run.start(small_config(**settings))
+    run.start(small_config(**settings), "classification")
     for line in lines:
         run.append_metrics(line)
     if summary is not None:
@@ -74,9 +74,9 @@ def test_curves_show_the_records(tmp_path: Path, drawn: list[Figure]) -> None:
     assert score.lines[0].get_ydata() == pytest.approx([0.5, 0.5, 0.6, 0.5, 0.5])
     assert score.get_ylabel() == "validation roc_auc"
     assert exits is not None
-    assert exits.lines[0].get_ydata() == pytest.approx([1, 2, 3, 0, 1])
+    assert exits.lines[0].get_ydata() == pytest.approx([2, 3, 4, 1, 2])
     low, high = exits.get_ylim()
-    assert low <= 0 < 4 <= high
+    assert 0 < low <= 1 < 4 <= high
     assert "of 4" in exits.get_ylabel()
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from eegnn.analysis import run as analysis_run
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.problem import Problem
 from eegnn.report.page import page_of
 from eegnn.report.page_run import run_content
-from tests.analysis.runs import UNDECIDED
+from tests.analysis.runs import trained
 from tests.report.browser import Browser, find_browser
-from tests.train.problems import graph_problem, new_run, regression_problem
+from tests.train.problems import graph_problem, regression_problem
 
 CHROMIUM = find_browser()
 pytestmark = [
@@ -55,17 +54,15 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """A board with exits, the same at a fixed depth, graphs, and numbers at nodes."""
     folder = tmp_path_factory.mktemp("runs")
     found = []
-    wanted: list[tuple[Problem, str, dict[str, Any]]] = [
-        (board_problem(), "eegnn", {**UNDECIDED, "head_scale": 6.0}),
-        (board_problem(), "sasgnn", {}),
-        (graph_problem(), "eegnn", {**UNDECIDED, "head_scale": 20.0}),
-        (regression_problem(), "eegnn", UNDECIDED),
+    wanted = [
+        (board_problem(), "eegnn"),
+        (board_problem(), "sasgnn"),
+        (graph_problem(), "eegnn"),
+        (regression_problem(), "eegnn"),
     ]
-    for number, (problem, model, options) in enumerate(wanted):
+    for number, (problem, model) in enumerate(wanted):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(analysis_run, "prepare", lambda *_, problem=problem: problem)
-            run = folder / f"run{number}"
-            new_run(run, problem, model=model, epochs=2, batch_size=5, options=options).fit()
+            run = trained(folder / f"run{number}", problem, patch, model)
             found.append(run_content(run))
     found[0]["dataset"] = found[1]["name"] = NASTY
     assert len(set(found[0]["left"]["histogram"])) > 2
@@ -113,7 +110,7 @@ def test_nodes_change_as_they_leave(browser: Browser, contents: list[dict[str, A
     exits = exits_by_cell(contents)
     browser.run("explorers[0].select(null)")
     idle = browser.run("css(themeColor('--idle'))")[4:-1].replace(" ", ",")
-    for layer in range(LAYERS + 1):
+    for layer in range(1, LAYERS + 1):
         colours = go_to(browser, layer)
         assert [colour != idle for colour in colours] == [left <= layer for left in exits]
         assert f"Layer {layer}" in browser.run("document.querySelector('.status').textContent")
@@ -141,7 +138,7 @@ def test_the_keyboard_does_it_all(browser: Browser) -> None:
     browser.press("ArrowLeft", 37)
     assert browser.run(at) == LAYERS - 1
     browser.press("Home", 36)
-    assert browser.run(at) == 0
+    assert browser.run(at) == 1
     browser.press(" ", 32, " ")
     assert browser.run("document.querySelector('.play').getAttribute('aria-label')") == "Pause"
     browser.wait(f"({at}) >= 2")
@@ -156,7 +153,7 @@ def test_the_keyboard_does_it_all(browser: Browser) -> None:
 
 def test_playing_comes_to_an_end(browser: Browser) -> None:
     browser.run("document.querySelector('.play').click()")  # from the end: starts anew
-    assert browser.run("explorers[0].layer") == 0
+    assert browser.run("explorers[0].layer") == 1
     browser.wait(f"explorers[0].layer === {LAYERS} && explorers[0].timer === null")
 
 

@@ -17,7 +17,7 @@ from eegnn.report.page_graph import draw_graphs, draw_nodes, explorer
 from eegnn.report.page_pack import FULL, script_json
 from eegnn.train.batches import Batches
 from eegnn.train.models import build_model
-from tests.analysis.runs import UNDECIDED
+from tests.analysis.runs import undecided
 from tests.train.problems import (
     graph_problem,
     molecule_problem,
@@ -34,8 +34,8 @@ def unpacked(packed: dict[str, str]) -> np.ndarray[Any, Any]:
 
 def made(problem: Problem, model: str = "eegnn", **options: Any) -> tuple[GraphModel, Batches]:
     torch.manual_seed(0)
-    own = {**UNDECIDED, "head_scale": 20.0, **options} if model == "eegnn" else options
-    built = build_model(small_config(model=model, options=own), problem)
+    built = build_model(small_config(model=model, options=options), problem)
+    undecided(built, problem)
     return built, Batches(problem, 5, built.edge_dim is not None)
 
 
@@ -46,10 +46,9 @@ def explored(problem: Problem, **options: Any) -> tuple[GraphModel, dict[str, An
     return model, explorer(model, batches, everyone)
 
 
-@pytest.mark.parametrize("answer", ["mixture", "state"])
-def test_nodes_are_followed_through_the_layers(answer: str) -> None:
+def test_nodes_are_followed_through_the_layers() -> None:
     problem = node_problem()
-    model, found = explored(problem, answer=answer)
+    model, found = explored(problem)
     graph, n = problem.graphs[0], 40
     assert found["unit"] == "node"
     assert unpacked(found["ids"]).tolist() == list(range(n))
@@ -61,14 +60,16 @@ def test_nodes_are_followed_through_the_layers(answer: str) -> None:
     tau = unpacked(found["tau"]).reshape(4, n) / FULL
     np.testing.assert_allclose(tau, on.tau, atol=1e-5)
     stay = unpacked(found["stay"]).reshape(4, n) / FULL
-    np.testing.assert_allclose(stay, np.cumprod(on.tau.numpy(), axis=0), atol=2e-5)
-    labels = unpacked(found["answer"]).reshape(5, n)
-    sure = unpacked(found["sure"]).reshape(5, n) / FULL
-    for layer in range(5):
+    for layer in range(1, 4):  # who goes on after a layer with less than one half has left by then
+        gone = model.predict(graph.x, graph.edge_index, exit_threshold=0.5)[1].layer <= layer
+        assert (stay[layer - 1] < 0.5).tolist() == gone.tolist()
+    labels = unpacked(found["answer"]).reshape(4, n)
+    sure = unpacked(found["sure"]).reshape(4, n) / FULL
+    for layer in range(1, 5):
         stopped, _ = model.predict(graph.x, graph.edge_index, exit_threshold=1.0, max_layers=layer)
-        assert labels[layer].tolist() == stopped.argmax(-1).tolist()
-        np.testing.assert_allclose(sure[layer], stopped.softmax(-1).amax(-1), atol=2e-5)
-    own = labels[exits.layer.numpy(), np.arange(n)]
+        assert labels[layer - 1].tolist() == stopped.argmax(-1).tolist()
+        np.testing.assert_allclose(sure[layer - 1], stopped.softmax(-1).amax(-1), atol=2e-5)
+    own = labels[exits.layer.numpy() - 1, np.arange(n)]
     assert own.tolist() == out.argmax(-1).tolist()
     part = unpacked(found["part"])
     assert [np.flatnonzero(part == k).tolist() for k in range(3)] == [
@@ -82,9 +83,9 @@ def test_nodes_that_freeze_keep_the_answer_they_gave() -> None:
     problem = node_problem()
     model, found = explored(problem, after_exit="freeze", step_size=1.0)
     out, exits = model.predict(problem.graphs[0].x, problem.graphs[0].edge_index)
-    row = exits.layer.numpy(), np.arange(40)
-    assert unpacked(found["answer"]).reshape(5, 40)[row].tolist() == out.argmax(-1).tolist()
-    sure = unpacked(found["sure"]).reshape(5, 40)[row] / FULL
+    row = exits.layer.numpy() - 1, np.arange(40)
+    assert unpacked(found["answer"]).reshape(4, 40)[row].tolist() == out.argmax(-1).tolist()
+    sure = unpacked(found["sure"]).reshape(4, 40)[row] / FULL
     np.testing.assert_allclose(sure, out.softmax(-1).amax(-1), atol=2e-5)
 
 
@@ -92,7 +93,7 @@ def test_a_model_of_fixed_depth_has_no_survival() -> None:
     _, found = explored(node_problem(), model="sasgnn")
     assert "stay" not in found
     assert set(unpacked(found["layer"]).tolist()) == {4}
-    assert unpacked(found["answer"]).size == 5 * 40
+    assert unpacked(found["answer"]).size == 4 * 40
 
 
 @pytest.mark.parametrize("problem", [graph_problem(), molecule_problem()], ids=lambda p: p.name)
@@ -106,7 +107,7 @@ def test_graphs_are_units_in_order_of_their_exits(problem: Problem) -> None:
     assert unpacked(found["size"]).tolist() == sizes
     assert np.bincount(unpacked(found["unitOf"])).tolist() == sizes
     assert unpacked(found["truth"]).tolist() == [int(problem.graphs[i].y) for i in ids]
-    assert unpacked(found["answer"]).size == 5 * ids.size
+    assert unpacked(found["answer"]).size == 4 * ids.size
     assert model.level == "graph"
 
 
@@ -116,7 +117,7 @@ def test_values_are_in_the_units_of_the_data() -> None:
     y = torch.cat([problem.graphs[i].y for i in problem.test.tolist()])
     assert found["unit"] == "node"
     np.testing.assert_allclose(unpacked(found["target"]), 10 * y[:, 0], rtol=1e-6)
-    assert unpacked(found["value"]).size == 5 * y.size(0)
+    assert unpacked(found["value"]).size == 4 * y.size(0)
 
 
 def test_labels_are_counted() -> None:
@@ -134,7 +135,7 @@ def test_of_a_large_graph_a_sample_is_drawn(monkeypatch: pytest.MonkeyPatch) -> 
     ids = unpacked(found["ids"])
     assert found["units"] == ids.size == 12
     assert int(problem.test[0]) in ids
-    assert unpacked(found["answer"]).size == 5 * 12
+    assert unpacked(found["answer"]).size == 4 * 12
     edges = unpacked(found["edges"]).reshape(-1, 2)
     assert {tuple(sorted(ids[pair].tolist())) for pair in edges} == {
         (u, v) for u, v in ring(40).T.tolist() if u < v and u in ids and v in ids
@@ -185,7 +186,7 @@ def test_ten_thousand_cells_take_little_room() -> None:
         "board", [board], "node", "classification", "roc_auc", 2, train, val, test, inductive=False
     )
     torch.manual_seed(0)
-    model = build_model(small_config(num_layers=20, options=UNDECIDED), problem)
+    model = undecided(build_model(small_config(num_layers=20), problem), problem)
     everyone = outputs_by_layer(model, board.x, board.edge_index)
     found = explorer(model, Batches(problem, 1), everyone)
     assert found["side"] == 100

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from eegnn import EEGNN, SASGNN
 from eegnn.analysis.calibrate import calibrate_run, write_calibration
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.data.problem import Problem
 from eegnn.report import page_run
-from eegnn.report.page_run import learning_curves, leaves_below, run_content
+from eegnn.report.page_run import learning_curves, run_content
 from eegnn.train.metrics import accuracy, roc_auc
 from eegnn.train.run import RunFolder
 from eegnn.zoo.apgcn import APGCN
@@ -39,10 +38,14 @@ def test_a_run_is_told_from_its_best_weights(
     assert found["test"] == pytest.approx(roc_auc(out, y), abs=1e-4)
     assert found["val"] == pytest.approx(summary["val"], abs=1e-4)
     assert found["params"] == summary["params"]
-    assert found["left"]["histogram"] == torch.bincount(layer, minlength=5).tolist()
+    counts = [int((layer == k).sum()) for k in (1, 2, 3, 4)]
+    assert found["left"]["histogram"] == counts
+    assert sum(counts) == test.numel()
+    assert max(counts) < test.numel()
     assert found["left"]["cost"] == pytest.approx(float(layer.float().mean()) / 4, rel=1e-4)
     assert sum(found["left"]["time"]["counts"]) == test.numel()
-    for k, value in enumerate(found["byLayer"]["left"]):
+    assert len(found["byLayer"]["left"]) == 4
+    for k, value in enumerate(found["byLayer"]["left"], start=1):
         here = layer == k
         truth = accuracy(out[here], y[here]) if here.any() else None
         assert value == (None if truth is None else pytest.approx(truth, abs=1e-4))
@@ -54,9 +57,13 @@ def test_a_run_is_told_from_its_best_weights(
     assert own["score"] == found["test"]
     assert found["cost"]["best"] == []
     assert own["cost"] == found["left"]["cost"]
+    assert [point["max_layers"] for point in found["cost"]["limits"]] == [1, 2, 3, 4]
     assert found["cost"]["limits"][-1]["score"] == own["score"]
-    assert found["cost"]["limits"][0]["cost"] == 0
-    assert found["byLayer"]["all"][0] == found["cost"]["points"][0]["score"]
+    for k, value in enumerate(found["byLayer"]["all"], start=1):
+        stopped, _ = model.predict(graph.x, graph.edge_index, max_layers=k, exit_threshold=1.0)
+        assert value == pytest.approx(roc_auc(stopped[test], y), abs=1e-4)
+    assert found["cost"]["points"][0]["score"] == found["byLayer"]["all"][0]
+    assert found["cost"]["points"][0]["cost"] == 0.25
     whole = batches.whole()
     assert whole is not None
     energy = dirichlet_energy(stacked_states(model, whole.x, whole.adj), whole.adj)
@@ -77,7 +84,7 @@ def test_a_model_of_fixed_depth_has_scores_by_depth(
     found = run_content(trained(tmp_path / "run", node_problem(), monkeypatch, model=model))
     assert not found["exits"]
     assert found["cost"] is None
-    assert len(found["byLayer"]["all"]) == 5
+    assert len(found["byLayer"]["all"]) == 4
     assert found["byLayer"]["all"][-1] == found["test"]
     assert (found["dirichlet"] is None) == (model == "drew")
 
@@ -91,7 +98,7 @@ def test_many_graphs(problem: Problem, tmp_path: Path, monkeypatch: pytest.Monke
     assert found["lower"] == (problem.task == "regression")
     assert (found["confusion"] is None) == (problem.task == "regression")
     assert len(found["dirichlet"]) == 5
-    assert found["left"]["histogram"] == summary["exits"]["histogram"]
+    assert [0, *found["left"]["histogram"]] == summary["exits"]["histogram"]
 
 
 def test_nodes_that_freeze_have_no_cost_curve(
@@ -147,10 +154,3 @@ def test_of_very_many_epochs_some_are_drawn(
     found = learning_curves(RunFolder(written(tmp_path / "run", LINES)))
     assert found["epoch"] == [2, 5]
     assert found["loss"] == [0.5, 0.2]
-
-
-def test_a_line_marks_where_units_leave_if_survival_alone_decides() -> None:
-    assert leaves_below(EEGNN(2, 4, 2)) == 0.5
-    assert leaves_below(EEGNN(2, 4, 2, exit_threshold=0.9)) is None  # doubt counts too
-    assert leaves_below(EEGNN(2, 4, 2, objective="sampled")) is None
-    assert leaves_below(SASGNN(2, 4, 2, num_layers=3)) is None

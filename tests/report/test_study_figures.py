@@ -57,7 +57,7 @@ def test_a_group_without_runs_has_no_panel(drawn: list[Figure], tmp_path: Path) 
 
 
 def test_a_box_is_that_of_all_runs_together() -> None:
-    counts = np.array([[3, 0, 5, 1, 0], [1, 1, 0, 0, 9]])
+    counts = np.array([[0, 3, 0, 5, 1, 0], [0, 1, 1, 0, 0, 9]])
     lines = tuple({"exits": {"histogram": row.tolist()}} for row in counts)
     box = exit_box(Measured(Cell("g", "EEGNN", "exit", MEAN_EXIT), lines))
     layers = [layer for row in counts for layer, count in enumerate(row) for _ in range(count)]
@@ -129,14 +129,16 @@ def test_rules_are_joined_and_a_fixed_depth_is_a_line_across(
 
 def test_exits_are_drawn_in_steps_and_in_time(drawn: list[Figure], tmp_path: Path) -> None:
     line = {
-        "exits": {"mean": 1.0, "histogram": [1, 2, 1]},
+        "exits": {"mean": 2.0, "histogram": [0, 1, 2, 1]},
         "exit_time": {"mean": 0.5, "counts": [3, 1], "edges": [0.0, 0.5, 1.0]},
     }
     places = [Cell("board", "fold 1", column, MEAN_EXIT) for column in ("layer", "time")]
     table = [*(Measured(place, (line,)) for place in places), Measured(places[0])]
     draw_exit_distributions(table, tmp_path / "exits.png")
     steps, times = drawn[0].axes
-    assert [bar.get_bbox().height for bar in steps.patches] == [1, 2, 1]  # type: ignore[attr-defined]
+    bars = [bar.get_bbox() for bar in steps.patches]  # type: ignore[attr-defined]
+    assert [bar.height for bar in bars] == [1, 2, 1]
+    assert [(bar.x0 + bar.x1) / 2 for bar in bars] == pytest.approx([1, 2, 3])
     assert np.array_equal(times.patches[0].get_data().values, [3, 1])  # type: ignore[attr-defined]
     draw_exit_distributions([Measured(places[0])], tmp_path / "none.png")
     assert (tmp_path / "none.png").stat().st_size > 0

@@ -17,7 +17,7 @@ from tests.experiments import tiny
 def run(folder: Path, config: Config, test: float) -> RunFolder:
     """A finished run that was never trained."""
     made = RunFolder(folder)
-    made.start(config)
+    made.start(config, "classification")
     made.write_summary({"dataset": config.dataset, "test": test, "exits": {}})
     return made
 

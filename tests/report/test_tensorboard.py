@@ -35,7 +35,7 @@ def line_of(epoch: int) -> dict[str, Any]:
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     made = RunFolder(tmp_path / "run")
-    made.start(small_config())
+    made.start(small_config(), "classification")
     return made
 
 

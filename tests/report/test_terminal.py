@@ -9,11 +9,12 @@ from eegnn.report.terminal import exit_histogram, run_report
 
 
 def test_bars_are_proportional_and_nobody_is_lost() -> None:
-    layer = torch.tensor([0] * 10 + [2] * 20 + [3])
-    exits = Exits(layer, torch.zeros(31), torch.zeros(3, 31), torch.tensor(0.0), num_layers=3)
+    layer = torch.tensor([1] * 10 + [3] * 20 + [4])
+    exits = Exits(layer, torch.zeros(31), torch.zeros(4, 31), torch.tensor(0.0), num_layers=5)
     printed = io.StringIO()
     Console(width=80, file=printed).print(exit_histogram(exits, width=20))
     lines = [line.split() for line in printed.getvalue().splitlines()[1:]]
+    assert [int(line[0]) for line in lines] == [1, 2, 3, 4]
     assert [int(line[1]) for line in lines] == [10, 0, 20, 1]
     assert [line[2].count("█") if len(line) > 2 else 0 for line in lines] == [10, 0, 20, 1]
 

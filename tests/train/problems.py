@@ -18,8 +18,10 @@ from eegnn.train.run import RunFolder
 from tests.graphs import both_ways
 
 SMALL: dict[str, Any] = {"dataset": "by-hand", "hidden_channels": 8, "num_layers": 4, "epochs": 5}
-#: Dropout and the noise of the sampled objective: every random number matters.
-NOISY: dict[str, Any] = {"options": {"objective": "sampled", "dropout": 0.3}}
+#: Dropout, beside the noise of the exits: every random number matters.
+NOISY: dict[str, Any] = {"options": {"dropout": 0.3}}
+#: Heads as they are drawn: units leave at different layers before anything is learned.
+UNDECIDED: dict[str, Any] = {"continue_bias": None}
 #: Of the atoms of `molecule_problem`.
 KINDS = (5, 2)
 
@@ -115,7 +117,7 @@ def new_run(path: Path, problem: Problem, **settings: Any) -> Trainer:
     """A trainer at the start of a new run."""
     config = small_config(**settings)
     trainer = Trainer(config, problem, RunFolder(path))
-    trainer.folder.start(config)
+    trainer.folder.start(config, problem.task, problem.scale)
     return trainer
 
 

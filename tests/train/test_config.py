@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eegnn.train.config import make_config, parse_overrides
+from eegnn.train.config import Config, make_config, parse_encoding, parse_overrides
 
 BASE = {"dataset": "tolokers"}
 
@@ -35,7 +35,7 @@ def test_merging_leaves_the_layers_as_they_were() -> None:
 
 
 def test_a_dumped_configuration_is_read_back_unchanged() -> None:
-    config = make_config(BASE, {"patience": 3, "clip_norm": 1.5, "options": {"hard": True}})
+    config = make_config(BASE, {"patience": 3, "clip_norm": 1.5, "options": {"shared": True}})
     assert make_config(config.model_dump()) == config
 
 
@@ -60,12 +60,14 @@ def test_a_configuration_never_changes() -> None:
         ("weight_decay", -1e-9),
         ("clip_norm", 0),
         ("schedule", "linear"),
-        ("warmup", -1),
         ("batch_size", 0),
         ("loss", "cross_entropy"),
         ("cost_weight", -0.1),
         ("encoding", "sines"),
-        ("encoding_dim", 0),
+        ("encoding", "none:4"),
+        ("encoding", "rwse:0"),
+        ("encoding", "lappe:"),
+        ("encoding", "rwse:8.5"),
     ],
 )
 def test_a_value_out_of_range_is_named(key: str, value: Any) -> None:
@@ -132,8 +134,31 @@ def test_values_on_the_command_line_are_json_or_else_text(text: str, value: Any)
 
 
 def test_options_on_the_command_line_are_gathered() -> None:
-    pairs = ["options.nu0=0", "lr=0.1", "options.objective=sampled"]
-    assert parse_overrides(pairs) == {"lr": 0.1, "options": {"nu0": 0, "objective": "sampled"}}
+    pairs = ["options.nu0=0", "lr=0.1", "options.confidence=mlp"]
+    assert parse_overrides(pairs) == {"lr": 0.1, "options": {"nu0": 0, "confidence": "mlp"}}
+
+
+def test_clipping_is_switched_off_on_the_command_line() -> None:
+    recipe = {**BASE, "clip_norm": 1.0}
+    assert make_config(recipe, parse_overrides(["clip_norm=null"])).clip_norm is None
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("none", ("none", 0)),
+        ("rwse", ("rwse", 16)),
+        ("lappe", ("lappe", 16)),
+        ("rwse:8", ("rwse", 8)),
+        ("lappe:10", ("lappe", 10)),
+    ],
+)
+def test_an_encoding_has_its_number_of_columns(encoding: str, expected: tuple[str, int]) -> None:
+    assert parse_encoding(make_config(BASE, {"encoding": encoding}).encoding) == expected
+
+
+def test_there_are_twenty_settings() -> None:
+    assert len(Config.model_fields) == 20
 
 
 def test_the_last_of_two_values_on_the_command_line_wins() -> None:

@@ -19,6 +19,7 @@ from eegnn.train.loop import Trainer
 from eegnn.train.metrics import METRICS
 from tests.train.problems import (
     NOISY,
+    UNDECIDED,
     graph_problem,
     new_run,
     node_problem,
@@ -74,33 +75,6 @@ def test_the_optimizer_is_the_one_asked_for(tmp_path: Path) -> None:
         assert type(trainer.optimizer) is kind
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.25])
-def test_heads_take_steps_of_their_own_length(factor: float, tmp_path: Path) -> None:
-    """Adam's first step has the length of the learning rate, wherever there is a gradient."""
-    settings = {"epochs": 1, "lr": 0.01, "head_lr_factor": factor}
-    trainer = new_run(tmp_path, node_problem(), model="eegnn", **settings)
-    before = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
-    trainer.fit()
-    for name, parameter in trainer.model.named_parameters():
-        is_head = "confidence" in name or "temperature" in name
-        step = (parameter.detach() - before[name]).abs().max().item()
-        assert step == pytest.approx(0.01 * (factor if is_head else 1.0), rel=1e-2), name
-
-
-def test_heads_follow_the_schedule(tmp_path: Path) -> None:
-    settings = {"epochs": 6, "lr": 0.01, "head_lr_factor": 0.1, "schedule": "cosine", "warmup": 2}
-    trainer = new_run(tmp_path, node_problem(), model="eegnn", **settings)
-    rates = before_steps(trainer, lambda optimizer: [g["lr"] for g in optimizer.param_groups])
-    lines = lines_of(trainer)
-    assert [rate for rate, _ in rates] == pytest.approx([line["lr"] for line in lines])
-    assert [rate for _, rate in rates] == pytest.approx([0.1 * line["lr"] for line in lines])
-
-
-def test_a_model_without_heads_has_one_learning_rate(tmp_path: Path) -> None:
-    trainer = new_run(tmp_path, node_problem(), model="sasgnn", head_lr_factor=0.1)
-    assert [group["lr"] for group in trainer.optimizer.param_groups] == [trainer.config.lr]
-
-
 def test_the_loss_of_an_epoch_is_that_of_all_its_units(tmp_path: Path) -> None:
     problem = graph_problem()
     trainer = new_run(tmp_path, problem, model="sasgnn", epochs=1, batch_size=5, lr=1e-12)
@@ -112,8 +86,7 @@ def test_the_loss_of_an_epoch_is_that_of_all_its_units(tmp_path: Path) -> None:
 
 def test_a_line_holds_the_scores_and_exits_after_the_epoch(tmp_path: Path) -> None:
     problem = node_problem()
-    options = {"continue_bias": 2.0, "head_scale": 3.0}
-    trainer = new_run(tmp_path, problem, epochs=3, options=options)
+    trainer = new_run(tmp_path, problem, epochs=3, options=UNDECIDED)
     line = lines_of(trainer)[-1]
     found = evaluate(trainer.model, Batches(problem, 1), ("val", "test"))
     layers = found["val"].layer.tolist()
@@ -153,31 +126,6 @@ def test_the_weights_kept_are_those_of_the_best_epoch(problem: str, tmp_path: Pa
     assert (found["val"].score, found["test"].score) == (summary["val"], summary["test"])
 
 
-def test_the_weights_evaluated_and_kept_are_the_running_mean(tmp_path: Path) -> None:
-    made = graph_problem()
-    trainer = new_run(tmp_path, made, epochs=4, lr=0.05, batch_size=5, average=0.75)
-    seen: list[list[torch.Tensor]] = []
-    trainer.optimizer.register_step_post_hook(
-        lambda *_: seen.append([p.detach().clone() for p in trainer.model.parameters()])
-    )
-    lines = lines_of(trainer)
-    steps = math.ceil(made.train.numel() / 5)
-    mean, means = seen[0], []
-    for step, weights in enumerate(seen, start=1):
-        if step > 1:
-            mean = [0.75 * m + 0.25 * w for m, w in zip(mean, weights, strict=True)]
-        if step % steps == 0:
-            means.append(mean)
-    assert len(means) == 4
-    kept = trainer.folder.model()
-    best = means[trainer.progress.best_epoch - 1]
-    for found, wanted in zip(kept.parameters(), best, strict=True):
-        torch.testing.assert_close(found, wanted)
-    score = evaluate(kept, Batches(made, 32), ("val",))["val"].score
-    assert score == lines[trainer.progress.best_epoch - 1]["val"]
-    assert any(not torch.equal(a, b) for a, b in zip(kept.parameters(), seen[-1], strict=True))
-
-
 @pytest.mark.parametrize("patience", [1, 3])
 def test_training_stops_when_nothing_gets_better(
     patience: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -196,29 +144,32 @@ def test_without_patience_training_goes_to_the_end(tmp_path: Path) -> None:
     assert trainer.progress.best_epoch == 1
 
 
-def test_the_learning_rate_warms_up_and_falls_like_a_cosine(tmp_path: Path) -> None:
-    settings = {"epochs": 12, "lr": 0.04, "schedule": "cosine", "warmup": 4}
-    trainer = new_run(tmp_path, node_problem(), **settings)
+@pytest.mark.parametrize(("epochs", "warm_up"), [(12, 1), (40, 2), (60, 3)])
+def test_the_learning_rate_warms_up_and_falls_like_a_cosine(
+    epochs: int, warm_up: int, tmp_path: Path
+) -> None:
+    trainer = new_run(tmp_path, node_problem(), epochs=epochs, lr=0.04, schedule="cosine")
     rates = before_steps(trainer, lambda optimizer: optimizer.param_groups[0]["lr"])
     trainer.fit()
-    rising = [0.04 * k / 4 for k in (1, 2, 3, 4)]
-    falling = [0.04 * (1 + math.cos(math.pi * k / 8)) / 2 for k in range(8)]
+    rest = epochs - warm_up
+    rising = [0.04 * k / warm_up for k in range(1, warm_up + 1)]
+    falling = [0.04 * (1 + math.cos(math.pi * k / rest)) / 2 for k in range(rest)]
     assert rates == pytest.approx(rising + falling)
 
 
-def test_the_learning_rate_warms_up_and_stays(tmp_path: Path) -> None:
-    trainer = new_run(tmp_path, node_problem(), epochs=5, lr=0.04, warmup=2)
+def test_a_constant_learning_rate_has_no_warm_up(tmp_path: Path) -> None:
+    trainer = new_run(tmp_path, node_problem(), epochs=40, lr=0.04)
     rates = before_steps(trainer, lambda optimizer: optimizer.param_groups[0]["lr"])
     trainer.fit()
-    assert rates == pytest.approx([0.02, 0.04, 0.04, 0.04, 0.04])
+    assert rates == [0.04] * 40
 
 
 def test_the_learning_rate_is_that_of_the_epoch_in_all_its_batches(tmp_path: Path) -> None:
-    settings = {"epochs": 3, "lr": 0.03, "warmup": 3, "batch_size": 5}
+    settings = {"epochs": 3, "lr": 0.04, "schedule": "cosine", "batch_size": 5}
     trainer = new_run(tmp_path, graph_problem(), **settings)
     rates = before_steps(trainer, lambda optimizer: optimizer.param_groups[0]["lr"])
     trainer.fit()
-    assert rates == pytest.approx([0.01] * 3 + [0.02] * 3 + [0.03] * 3)
+    assert rates == pytest.approx([0.04] * 6 + [0.02] * 3)
 
 
 def norm_of_gradients(optimizer: torch.optim.Optimizer) -> float:

@@ -81,17 +81,17 @@ def test_a_score_that_was_never_a_number_is_an_error(
 
 
 def test_collapsed_exits_are_warned_of_once(tmp_path: Path) -> None:
-    options = {"continue_bias": -10.0, "head_scale": 0.0}
+    options = {"continue_bias": -10.0}
     trainer = new_run(tmp_path, node_problem(), epochs=4, lr=1e-6, options=options)
-    with pytest.warns(UserWarning, match="everyone left at layer 0 at epoch 1") as caught:
+    with pytest.warns(UserWarning, match="everyone left at layer 1 at epoch 1") as caught:
         trainer.fit()
     assert len([w for w in caught if "everyone left" in str(w.message)]) == 1
     assert "continue_bias" in str(caught[0].message)
-    assert [line["exit_mean"] for line in trainer.folder.metrics()] == [0.0] * 4
+    assert [line["exit_mean"] for line in trainer.folder.metrics()] == [1.0] * 4
 
 
 def test_a_run_in_which_nobody_leaves_is_told_once(tmp_path: Path) -> None:
-    options = {"continue_bias": 20.0, "head_scale": 0.0}
+    options = {"continue_bias": 20.0}
     trainer = new_run(tmp_path, node_problem(), epochs=25, lr=1e-6, options=options)
     with pytest.warns(UserWarning, match="nobody left before layer 4 in 20 epochs") as caught:
         trainer.fit()
@@ -111,7 +111,7 @@ def test_a_folder_that_holds_a_run_is_not_overwritten(tmp_path: Path) -> None:
     trainer.fit()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(FileExistsError, match=re.escape(str(tmp_path))):
-        trainer.folder.start(trainer.config)
+        trainer.folder.start(trainer.config, "classification")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

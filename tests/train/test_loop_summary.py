@@ -68,8 +68,7 @@ def test_notes_on_the_problem_are_passed_on(tmp_path: Path) -> None:
     "problem", [node_problem(), graph_problem(), regression_problem()], ids=lambda p: p.name
 )
 def test_exits_are_those_of_the_best_weights(problem: Problem, tmp_path: Path) -> None:
-    options = {"continue_bias": 2.0, "head_scale": 3.0}
-    trainer = new_run(tmp_path, problem, options=options, batch_size=100)
+    trainer = new_run(tmp_path, problem, options=UNDECIDED, batch_size=100)
     trainer.fit()
     best = trainer.folder.model()
     with np.load(tmp_path / "exits.npz") as exits:
@@ -83,8 +82,7 @@ def test_exits_are_those_of_the_best_weights(problem: Problem, tmp_path: Path) -
 
 
 def test_exit_statistics_are_those_of_the_test_part(tmp_path: Path) -> None:
-    options = {"continue_bias": 2.0, "head_scale": 3.0}
-    found = new_run(tmp_path, node_problem(), options=options).fit()["exits"]
+    found = new_run(tmp_path, node_problem(), options=UNDECIDED).fit()["exits"]
     with np.load(tmp_path / "exits.npz") as exits:
         layer = exits["test_layer"]
     assert found["min"] == layer.min()

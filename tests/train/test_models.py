@@ -27,13 +27,12 @@ def test_a_model_is_built_by_name(name: str, kind: type[GraphModel]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sizes_level_and_task_come_from_the_problem(name: str) -> None:
+def test_sizes_and_level_come_from_the_problem(name: str) -> None:
     config = small_config(model=name)
     for problem in (node_problem(), graph_problem(), regression_problem()):
         model = build_model(config, problem)
-        found = (model.in_channels, model.out_channels, model.level, model.task)
-        expected = (problem.in_channels, problem.out_channels, problem.level, problem.task)
-        assert found == expected
+        found = (model.in_channels, model.out_channels, model.level)
+        assert found == (problem.in_channels, problem.out_channels, problem.level)
 
 
 def test_a_problem_without_features_gives_a_model_without_inputs() -> None:
@@ -55,7 +54,7 @@ def test_only_models_that_take_edge_features_are_told_of_them(
 
 
 def test_options_reach_the_constructor() -> None:
-    options = {"dropout": 0.25, "objective": "sampled", "nu0": 0.5}
+    options = {"dropout": 0.25, "confidence": "mlp", "nu0": 0.5}
     model = build_model(small_config(options=options), node_problem())
     assert {key: model.config[key] for key in options} == options
 
@@ -73,8 +72,8 @@ def test_an_unknown_option_is_named_with_the_known_ones() -> None:
 
 
 def test_an_option_of_another_model_is_unknown() -> None:
-    with pytest.raises(ValueError, match=r"options\.objective is no option of gcn"):
-        build_model(small_config(model="gcn", options={"objective": "sampled"}), node_problem())
+    with pytest.raises(ValueError, match=r"options\.nu0 is no option of gcn"):
+        build_model(small_config(model="gcn", options={"nu0": 0.5}), node_problem())
 
 
 def test_a_bad_value_of_an_option_is_named() -> None:

@@ -102,7 +102,6 @@ def test_real_molecules_are_trained_on(
             "num_layers": 4,
             "epochs": 2,
             "encoding": encoding,
-            "encoding_dim": 4,
         }
     )
     summary = train(config, tmp_path / "run", root=tmp_path / "data")

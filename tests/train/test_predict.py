@@ -17,14 +17,13 @@ from eegnn.train import predict
 from eegnn.train.predict import predict_to_csv
 from eegnn.train.run import RunFolder
 from tests.train.problems import (
+    UNDECIDED,
     graph_problem,
     molecule_problem,
     new_run,
     node_problem,
     regression_problem,
 )
-
-OPTIONS = {"continue_bias": 2.0, "head_scale": 3.0}
 
 
 def multilabel_problem() -> Problem:
@@ -48,13 +47,12 @@ def problem(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A problem that runs find whatever data set they name."""
     made = PROBLEMS[request.param]()
     monkeypatch.setattr(predict, "prepare", lambda config, root: made)
-    monkeypatch.setattr(predict, "open_problem", lambda *args: made)
     return made
 
 
 @pytest.fixture
 def run(problem: Problem, tmp_path: Path) -> Path:
-    new_run(tmp_path / "run", problem, epochs=2, batch_size=5, options=OPTIONS).fit()
+    new_run(tmp_path / "run", problem, epochs=2, batch_size=5, options=UNDECIDED).fit()
     return tmp_path / "run"
 
 
@@ -130,7 +128,7 @@ def molecules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Problem:
     kinds = (made.node_categories, made.edge_categories)
     monkeypatch.setattr(predict, "prepare", lambda config, root: made)
     monkeypatch.setattr(predict, "categories_of", lambda dataset: kinds)
-    new_run(tmp_path / "run", made, epochs=2, batch_size=5, options=OPTIONS).fit()
+    new_run(tmp_path / "run", made, epochs=2, batch_size=5, options=UNDECIDED).fit()
     return made
 
 

@@ -121,15 +121,15 @@ def test_categories_are_not_shifted() -> None:
     assert standardized(problem) is problem
 
 
-@pytest.mark.parametrize("encoding", ["rwse", "lappe"])
+@pytest.mark.parametrize("encoding", ["rwse:2", "lappe:2"])
 def test_numbers_after_categories_are_shifted_and_scaled(
     encoding: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     problem = molecule_problem()
     monkeypatch.setattr(module, "open_problem", lambda dataset, split, root: problem)
-    plain = small_config(encoding=encoding, encoding_dim=2)
+    plain = small_config(encoding=encoding)
     encoded = prepare(plain, tmp_path)
-    config = small_config(encoding=encoding, encoding_dim=2, standardize=True)
+    config = small_config(encoding=encoding, standardize=True)
     found = prepare(config, tmp_path)
     assert found.in_channels == problem.in_channels + 2
     training = torch.cat([encoded.graphs[i].x[:, 2:] for i in problem.train.tolist()])

@@ -29,7 +29,7 @@ def test_a_recipe_in_toml_is_read(tmp_path: Path) -> None:
 
 def test_the_configuration_of_a_run_is_itself_a_recipe(tmp_path: Path) -> None:
     config = make_config({"dataset": "cora", "patience": 3, "options": {"nu0": 0.5}})
-    RunFolder(tmp_path / "run").start(config)
+    RunFolder(tmp_path / "run").start(config, "classification")
     assert make_config(read_recipe(tmp_path / "run" / "config.json")) == config
 
 
@@ -100,6 +100,11 @@ def test_every_data_set_of_the_paper_has_a_recipe(dataset: str, model: str) -> N
     path = find_recipe(dataset, model)
     assert path is not None
     assert path.read_text().startswith("# The paper")
+
+
+@pytest.mark.parametrize("path", [p for p in SHIPPED if p.stem == "eegnn"], ids=str)
+def test_every_recipe_of_eegnn_clips_gradients(path: Path) -> None:
+    assert read_recipe(path)["clip_norm"] == 1.0
 
 
 def test_every_recipe_is_for_a_data_set() -> None:

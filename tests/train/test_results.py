@@ -10,7 +10,7 @@ from eegnn.train.run import RunFolder
 
 def finished(path: Path, seed: int) -> RunFolder:
     folder = RunFolder(path)
-    folder.start(make_config({"dataset": "texas", "seed": seed}))
+    folder.start(make_config({"dataset": "texas", "seed": seed}), "classification")
     folder.write_summary({"test": 0.5 + seed, "metric": "accuracy"})
     return folder
 
@@ -39,7 +39,7 @@ def test_results_are_found_by_their_whole_configuration(tmp_path: Path) -> None:
 
 def test_an_unfinished_run_is_no_result(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.start(make_config({"dataset": "texas"}))
+    folder.start(make_config({"dataset": "texas"}), "classification")
     with pytest.raises(ValueError, match="not finished"):
         append_result(tmp_path / "results.jsonl", folder, "")
     assert not (tmp_path / "results.jsonl").exists()

@@ -37,7 +37,6 @@ CASES: dict[str, tuple[Callable[[], Problem], dict[str, Any]]] = {
             "options": {"dropout": 0.3},
             "batch_size": 4,
             "schedule": "cosine",
-            "warmup": 2,
             "optimizer": "adamw",
             "weight_decay": 0.01,
             "clip_norm": 0.1,
@@ -45,9 +44,7 @@ CASES: dict[str, tuple[Callable[[], Problem], dict[str, Any]]] = {
         },
     ),
     "patience": (node_problem, {**NOISY, "patience": 3, "lr": 1e-4, "epochs": 50}),
-    "signs": (node_problem, {"encoding": "lappe", "encoding_dim": 2}),
-    "average": (graph_problem, {**NOISY, "batch_size": 5, "average": 0.9}),
-    "heads": (node_problem, {**NOISY, "head_lr_factor": 0.1}),
+    "signs": (node_problem, {"encoding": "lappe:2"}),
     "gcn": (graph_problem, {"model": "gcn", "options": {"dropout": 0.3}, "batch_size": 5}),
 }
 
@@ -236,7 +233,7 @@ def test_a_state_from_before_a_setting_existed_is_taken_up(tmp_path: Path) -> No
     state = folder.state()
     assert state is not None
     config = json.loads(state["config"])
-    assert config.pop("halo") == 1
+    assert config.pop("encoding") == "none"
     folder.write_state({**state, "config": json.dumps(config)})
     resumed_run(tmp_path / "old", node_problem()).fit()
     assert outcome(tmp_path / "old") == outcome(tmp_path / "unbroken")

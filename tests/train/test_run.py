@@ -17,12 +17,24 @@ from tests.train.problems import small_config
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     made = RunFolder(tmp_path / "deep" / "run")
-    made.start(small_config(patience=7, options={"nu0": 0.25}))
+    made.start(small_config(patience=7, options={"nu0": 0.25}), "regression", 40.0)
     return made
 
 
 def test_the_configuration_is_read_back(folder: RunFolder) -> None:
     assert folder.config() == small_config(patience=7, options={"nu0": 0.25})
+
+
+def test_what_labels_are_is_read_back(folder: RunFolder) -> None:
+    assert folder.labels() == ("regression", 40.0)
+
+
+@pytest.mark.parametrize("labels", [None, {}, {"task": "ranking", "scale": 1.0}, {"task": 3}])
+def test_damaged_labels_are_named(labels: Any, folder: RunFolder) -> None:
+    path = folder.path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "labels": labels}))
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
+        folder.labels()
 
 
 def test_versions_and_commit_are_kept_with_the_configuration(folder: RunFolder) -> None:
@@ -53,7 +65,7 @@ def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_second_start_is_refused_and_changes_nothing(folder: RunFolder) -> None:
     before = (folder.path / "config.json").read_bytes()
     with pytest.raises(FileExistsError, match="--resume"):
-        folder.start(small_config(lr=0.5))
+        folder.start(small_config(lr=0.5), "classification")
     assert (folder.path / "config.json").read_bytes() == before
 
 

@@ -81,12 +81,8 @@ class Choice:
 class Calibration:
     """What the exit rules of a run cost and score.
 
-    A threshold alone is a poor knob for a small budget: it divides units into those that leave at
-    the first layers and those that take them all. So choices are made among pairs of a threshold
-    and a limit ``max_layers``. On Minesweeper (split 2, ``cost_weight=0``) at half the budget,
-    the threshold alone reaches a test AUROC of 0.855, the limit alone 0.905, the pair 0.913; the
-    model's own rule spends 0.83 of the budget on 0.913. A limit also saves work for certain,
-    where nodes that left go on evolving.
+    Choices are made among pairs of a threshold and a limit ``max_layers``: there are more of them
+    than thresholds alone, and a limit saves work for certain where nodes that left go on evolving.
 
     Attributes:
         metric: of the scores.
@@ -170,7 +166,7 @@ def calibrate_run(run: Path, data_dir: Path | None = None) -> Calibration:
     else:  # a pass of the model for each rule, so there are fewer
         measure = _predicting(model, batches)
         thresholds = spread_thresholds(seen, steps=20)
-        limits = (None, *(model.num_layers * quarter // 4 for quarter in (1, 2, 3)))
+        limits = (None, *(max(model.num_layers * quarter // 4, 1) for quarter in (1, 2, 3)))
         rules = itertools.product((None, *thresholds), limits)
     metric = batches.problem.metric
     val, test = (
@@ -229,7 +225,7 @@ def _rules(outputs: LayerOutputs) -> Iterator[tuple[float | None, int | None]]:
     for threshold in (None, *spread_thresholds(outputs, steps=20)):
         _, layer = replay(outputs, threshold)
         yield threshold, None
-        yield from ((threshold, limit) for limit in range(int(layer.max())))
+        yield from ((threshold, limit) for limit in range(1, int(layer.max())))
 
 
 def _by_cost(curve: Curve) -> list[Point]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
-from eegnn.nn.inference import wants_to_leave
+from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.train.metrics import METRICS, score_of
 
 
@@ -58,11 +57,10 @@ class Curve:
 def replay(
     outputs: LayerOutputs, exit_threshold: float | None = None, max_layers: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    r"""Apply an exit rule to what every layer said.
+    r"""Apply an exit rule to the outputs of all layers.
 
-    A unit leaves at the first layer l at which :math:`u_l \prod_{k \le l} p_k \le 1 - t`, where
-    :math:`u_l` is the doubt in its answer (see :class:`~eegnn.EarlyExit`), and at
-    M = ``max_layers`` at the latest.
+    A unit leaves at the first layer at which its probability of having left reaches the threshold
+    (:func:`~eegnn.nn.exit_rule.wants_to_leave`), and after ``max_layers`` steps at the latest.
 
     Args:
         outputs: of a model in which leaving changes nobody's states (``replayable``).
@@ -83,28 +81,25 @@ def replay(
     layer = outputs.own_layer
     if exit_threshold is not None:
         _check.number("exit_threshold", exit_threshold, 0, 1)
-        limit = math.log1p(-exit_threshold) if exit_threshold < 1 else -math.inf
-        doubt = outputs.doubt() if 0 < exit_threshold < 1 else None
-        leaves = wants_to_leave(_survival(outputs), limit, doubt)
-        layer = (leaves.cumsum(dim=0) == 0).sum(dim=0)
+        log_stay = _survival(outputs)[:-1]  # after the last step everyone leaves
+        leaves = wants_to_leave(log_stay, log_stay, exit_threshold)
+        layer = 1 + (leaves.cumsum(dim=0) == 0).sum(dim=0)
     if max_layers is not None:
-        layer = layer.clamp(max=_check.integer("max_layers", max_layers, at_least=0))
-    return outputs.answer_at(layer), layer
+        layer = layer.clamp(max=_check.integer("max_layers", max_layers, at_least=1))
+    return outputs.at(layer), layer
 
 
 def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:
     """Choose thresholds between which the cost moves by about ``1 / steps``.
 
-    A unit takes step l where what is compared to 1 − t, see :func:`replay`, has been above it up to
-    there. So the cost of t is the share of all L·U running minima above 1 − t, and thresholds at
-    their quantiles have evenly spaced costs. Each lies in the middle between two values, where
-    rounding cannot change who leaves. 0 (all leave at once) and 1 (nobody leaves) are always among
-    them.
+    A unit takes another step where its probability of having left is below the threshold. So
+    beyond the first step, the cost of a threshold is the share of all those probabilities below it,
+    and thresholds at their quantiles have evenly spaced costs. Each lies in the middle between two
+    values, where rounding cannot change who leaves. 0 (all leave after one step) and 1 (nobody
+    leaves before the last) are always among them.
     """
-    risk, doubt = _survival(outputs).double(), outputs.doubt()
-    if doubt is not None:
-        risk = (risk + doubt.double().log()).cummin(dim=0).values
-    left = np.sort(-np.expm1(risk.cpu().numpy().ravel()))
+    log_stay = _survival(outputs)[:-1].double()
+    left = np.sort(-np.expm1(log_stay.cpu().numpy().ravel()))
     left = left[~np.isnan(left)]
     cut = np.linspace(0, left.size, steps + 1).round().astype(int)
     cut = cut[(cut > 0) & (cut < left.size)]

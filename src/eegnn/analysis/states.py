@@ -57,16 +57,17 @@ def states_by_layer(
 def _through_loop(loop: EarlyExit, found: list[Tensor]) -> Iterator[None]:
     """Note what the loop makes of the states at each layer, and let nobody leave."""
 
+    def observe(h: Tensor, log_stay: Tensor) -> None:
+        found.append(h)
+
     def stay(loop: EarlyExit, args: tuple[Any, ...], knobs: dict[str, Any]) -> Any:
-        return args, {**knobs, "exit_threshold": 1.0}
+        return args, {**knobs, "exit_threshold": 1.0, "observe": observe}
 
     hook = loop.register_forward_pre_hook(stay, with_kwargs=True)
-    loop.watch = found.append
     try:
         yield
     finally:
         hook.remove()
-        loop.watch = None
 
 
 @contextmanager

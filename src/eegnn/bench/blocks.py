@@ -28,14 +28,14 @@ from eegnn.train.config import make_config
 from eegnn.train.loop import Trainer
 from eegnn.train.run import RunFolder
 
-WIDTH, LAYERS = 32, 20
+WIDTH, LAYERS = 32, 21
 NODES = (100_000, 1_000_000)
 #: Nodes of a block, for every size of graph.
 BLOCK = 10_000
 #: Up to this many nodes the whole graph is computed too, to compare.
 WHOLE = 100_000
-#: Heads that let nodes leave at different layers, without training.
-HEADS = {"continue_bias": 4.0, "head_scale": 1.0, "weight_scale": 0.1}
+#: Heads as PyTorch draws them let nodes leave at different layers, without training.
+HEADS = {"continue_bias": None}
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _inference(path: Path, threads: int, blocks: int) -> dict[str, Any]:
 def _epoch(path: Path, threads: int, blocks: int) -> dict[str, Any]:
     problem, base = _raw(path)
     settings = {"hidden_channels": WIDTH, "num_layers": LAYERS, "epochs": 1, "blocks": blocks}
-    config = make_config({"dataset": "powerlaw", "options": {"weight_scale": 0.1}}, settings)
+    config = make_config({"dataset": "powerlaw"}, settings)
     with use_threads(threads), tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
         Trainer(config, problem, RunFolder(Path(folder))).fit()

@@ -1,30 +1,32 @@
-"""Inference of batches of graphs: does time follow the layers that graphs take?"""
+"""Inference of batches of graphs: the time against the layers that graphs take.
+
+All graphs of a batch are computed until the last one has left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.table import Table
-from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from eegnn.bench.figure import draw_panels
 from eegnn.bench.shapes import on_disk, skewed_graph
+from eegnn.bench.stated import StatedExits
 from eegnn.bench.timing import medians, use_threads
 from eegnn.data.registry import open_dataset
 from eegnn.graph import Adjacency
-from eegnn.nn.answers import MixtureAnswer
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exits import Exits
+from eegnn.nn.pooling import POOLS
 
-WIDTH, FEATURES, LAYERS = 32, 16, 20
+WIDTH, FEATURES, LAYERS = 32, 16, 21
 #: Graphs in a batch, and nodes and undirected edges of a generated one, on average.
 BATCHES = {"enzymes": (600, 33, 62), "peptides-func": (256, 151, 154)}
-#: Shares of the budget between which graphs leave, evenly.
+#: Shares of the budget between which graphs leave, evenly, after one layer at the earliest.
 EXITS = {"early": (0.0, 0.25), "spread": (0.0, 1.0), "late": (0.75, 1.0)}
 
 
@@ -37,7 +39,7 @@ class Row:
         exits: which distribution of exits.
         work: layers taken by nodes, as a share of the full loop's.
         time: of the full loop's time.
-        fixed: what takes no step, of the full loop's time: encoding, and an answer.
+        fixed: what takes no step, of the full loop's time: encoding, pooling and decoding.
     """
 
     graphs: str
@@ -67,29 +69,6 @@ class Row:
         """For JSON."""
         found = {"ideal": self.ideal, "ratio": self.ratio, "to_ideal": self.to_ideal}
         return {**asdict(self), **found}
-
-
-class StatedGraphs:
-    """An EEGNN for graphs, which leave when they are told to.
-
-    Args:
-        x, adj: a batch.
-        stated: the exit layer of each graph, ``int64 [graphs]``.
-    """
-
-    def __init__(self, x: Tensor, adj: Adjacency, stated: Tensor) -> None:
-        torch.manual_seed(0)
-        self.model = EEGNN(x.size(1), WIDTH, 6, LAYERS, level="graph", weight_scale=0.1).eval()
-        self.x, self.adj, self.stated = x, adj, stated
-
-    def __call__(self) -> tuple[Tensor, Exits]:
-        """Predict."""
-        model, loop = self.model, self.model.loop
-        with torch.no_grad():
-            plan = loop.plan(self.adj)
-            plan = replace(plan, rules=replace(plan.rules, stated=self.stated))
-            answer = MixtureAnswer(model.decoder, model.task)
-            return loop.follow(plan, model.encoder(self.x), self.adj, answer)
 
 
 def compare(threads: int = 1, passes: int = 20, data_dir: Path | None = None) -> list[Row]:
@@ -155,14 +134,21 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[Row]:
     assert adj.batch is not None
     x = torch.rand(adj.num_nodes, FEATURES, generator=torch.Generator().manual_seed(0))
     order = torch.randperm(adj.num_graphs, generator=torch.Generator().manual_seed(0))
-    stated = {
-        "full": torch.full((adj.num_graphs,), LAYERS),
-        "none": torch.zeros(adj.num_graphs, dtype=torch.int64),
-    }
+    stated = {"full": torch.full((adj.num_graphs,), LAYERS)}
     for exits, (low, high) in EXITS.items():
         spread = torch.linspace(low * LAYERS, high * LAYERS, adj.num_graphs)
-        stated[exits] = spread.round().long()[order]
-    ways: dict[str, Callable[[], Any]] = {k: StatedGraphs(x, adj, v) for k, v in stated.items()}
+        stated[exits] = spread.round().long().clamp(min=1)[order]
+    torch.manual_seed(0)
+    model = EEGNN(FEATURES, WIDTH, 6, LAYERS, level="graph")
+    ways: dict[str, Callable[[], Any]] = {
+        exits: StatedExits(model, x, adj, layer) for exits, layer in stated.items()
+    }
+
+    @torch.no_grad()
+    def without_steps() -> None:
+        model.decoder(POOLS[model.pool](model.encoder(x), adj))
+
+    ways["none"] = without_steps
     found = medians(ways, passes)
     full = LAYERS * adj.num_nodes
     return [

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.table import Table
-from torch import Tensor
 
 from eegnn.analysis.run import open_run
 from eegnn.bench.figure import draw_panels
 from eegnn.bench.peers import CSR, DEFAULT, WIDTH, peers
 from eegnn.bench.shapes import Shape, shape, stated_exits
+from eegnn.bench.stated import StatedExits
 from eegnn.bench.timing import medians, use_threads
-from eegnn.graph import Adjacency
-from eegnn.nn.answers import MixtureAnswer
-from eegnn.nn.compiled import kernels_for, pytorch_alone
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exit_layer import AfterExit
-from eegnn.nn.exit_model import freeze_after_exit
-from eegnn.nn.fused import FusedWalk
-from eegnn.nn.model import GraphModel
-from eegnn.nn.sas import SASStep
 
 LAYERS = (10, 20, 50, 100)
-#: Exits of the third EEGNN are stated not to go beyond this layer, so that they do not move.
+#: Exits of the second EEGNN are stated not to go beyond this layer.
 EARLY = 10
 
 
@@ -43,8 +33,8 @@ class Row:
         model: its name.
         layers: depth, or budget.
         seconds: the median pass.
-        updates: rows of steps computed, as a share of those of the full loop; ``None`` where
-            there is no exit loop.
+        updates: the share of the budget that was computed: all nodes are, until the last one has
+            left; ``None`` where there is no exit loop.
         mean_exit: of the exit layers; likewise.
     """
 
@@ -61,33 +51,6 @@ class Row:
 
 #: From the name of a model and its depth to a forward pass.
 Ways = dict[tuple[str, int], Callable[[], Any]]
-
-
-class StatedEEGNN:
-    """An EEGNN whose nodes leave when they are told to.
-
-    Args:
-        shape: the graph.
-        layers: budget.
-        stated: exit layer of each node, ``int64 [n]``.
-        after_exit: as in :class:`~eegnn.EarlyExit`.
-    """
-
-    def __init__(self, shape: Shape, layers: int, stated: Tensor, after_exit: AfterExit) -> None:
-        torch.manual_seed(0)
-        self.model = EEGNN(shape.x.size(1), WIDTH, shape.classes, layers, weight_scale=0.1).eval()
-        self.stated, self.after_exit = stated, after_exit
-        self.x, self.adj = shape.x, shape.adj
-
-    def __call__(self) -> tuple[Tensor, Any]:
-        """Predict."""
-        model, loop = self.model, self.model.loop
-        with torch.no_grad():
-            plan = loop.plan(self.adj)
-            rules = replace(plan.rules, stated=self.stated, freeze=self.after_exit == "freeze")
-            answer = MixtureAnswer(model.decoder, model.task)
-            h = model.encoder(self.x)
-            return loop.follow(replace(plan, rules=rules), h, self.adj, answer)
 
 
 def compare(
@@ -116,11 +79,13 @@ def compare(
             for depth in layers:
                 some = peers(graph.x, graph.adj, graph.classes, depth, default)
                 exits = stated_exits(name, graph.nodes, depth)
-                some["EEGNN"] = StatedEEGNN(graph, depth, exits, "evolve")
-                some["EEGNN, freeze"] = StatedEEGNN(graph, depth, exits, "freeze")
-                some[f"EEGNN, exits ≤ {EARLY}"] = StatedEEGNN(
-                    graph, depth, exits.clamp(max=EARLY), "evolve"
-                )
+                torch.manual_seed(0)
+                model = EEGNN(graph.x.size(1), WIDTH, graph.classes, depth)
+                for label, stated in (
+                    ("EEGNN", exits),
+                    (f"EEGNN, exits ≤ {EARLY}", exits.clamp(max=EARLY)),
+                ):
+                    some[label] = StatedExits(model, graph.x, graph.adj, stated)
                 ways |= {(model, depth): call for model, call in some.items()}
             rows += _measure(graph, ways, passes)
     return rows
@@ -150,21 +115,9 @@ def compare_runs(
             graph = Shape(run.name, True, x, adj, model.out_channels)
             ways = peers(x, adj, model.out_channels, model.num_layers, default)
             ways["EEGNN, trained"] = partial(model.predict, x, adj, edge_attr)
-            frozen = copy.deepcopy(model)
-            freeze_after_exit(frozen)
-            ways["EEGNN, trained, freeze"] = partial(frozen.predict, x, adj, edge_attr)
-            if kernels_for(x) is not None:
-                ways["EEGNN, trained, freeze, PyTorch alone"] = partial(
-                    _alone, frozen, x, adj, edge_attr
-                )
             of_run: Ways = {(name, model.num_layers): call for name, call in ways.items()}
             rows += _measure(graph, of_run, passes)
     return rows
-
-
-def _alone(model: GraphModel, *given: Any) -> Any:
-    with pytorch_alone():
-        return model.predict(*given)
 
 
 def table(rows: Sequence[Row], threads: int) -> Table:
@@ -220,35 +173,11 @@ def _measure(graph: Shape, ways: Ways, passes: int) -> list[Row]:
     found: dict[tuple[str, int], tuple[float, float]] = {}
     for (model, layers), call in ways.items():
         if model.startswith("EEGNN"):
-            with counted_updates() as computed:
-                _, exits = call()
-            full = max(graph.nodes * layers, 1)
-            found[model, layers] = sum(computed) / full, float(exits.layer.double().mean())
+            _, exits = call()
+            mean = float(exits.layer.double().mean())
+            found[model, layers] = exits.tau.size(0) / layers, mean
     about = (graph.name, graph.real, graph.nodes, graph.edges)
     return [
         Row(*about, model, layers, seconds, *found.get((model, layers), (None, None)))
         for (model, layers), seconds in medians(ways, passes).items()
     ]
-
-
-@contextmanager
-def counted_updates() -> Iterator[list[int]]:
-    """Note how many rows each step computes."""
-    computed: list[int] = []
-    advance, fused = SASStep.advance_, FusedWalk.advance
-
-    def noted(self: SASStep, h: Tensor, adj: Adjacency, *given: Any) -> None:
-        computed.append(adj.inner)
-        advance(self, h, adj, *given)
-
-    def noted_too(self: FusedWalk, *given: Any) -> None:
-        computed.append(self.rows)
-        fused(self, *given)
-
-    SASStep.advance_ = noted  # type: ignore[method-assign,assignment]
-    FusedWalk.advance = noted_too  # type: ignore[method-assign,assignment]
-    try:
-        yield computed
-    finally:
-        SASStep.advance_ = advance  # type: ignore[method-assign]
-        FusedWalk.advance = fused  # type: ignore[method-assign]

@@ -24,11 +24,7 @@ from eegnn.nn.sasgnn import SASGNN
 
 WIDTH = 32
 LAYERS = (10, 20, 50, 100)
-MODELS: dict[str, tuple[Callable[..., GraphModel], dict[str, Any]]] = {
-    "SAS-GNN": (SASGNN, {}),
-    "EEGNN": (EEGNN, {}),
-    "EEGNN, sampled": (EEGNN, {"objective": "sampled"}),
-}
+MODELS: dict[str, Callable[..., GraphModel]] = {"SAS-GNN": SASGNN, "EEGNN": EEGNN}
 
 
 @dataclass(frozen=True)
@@ -162,11 +158,7 @@ def _compare(graph: Shape, name: str, layers: int, passes: int) -> Row:
 
 def _model(graph: Shape, name: str, layers: int, recompute: bool) -> GraphModel:
     torch.manual_seed(0)
-    kind, options = MODELS[name]
-    return kind(
-        graph.x.size(1), WIDTH, graph.classes, layers, weight_scale=0.1, recompute=recompute,
-        **options,
-    )  # fmt: skip
+    return MODELS[name](graph.x.size(1), WIDTH, graph.classes, layers, recompute=recompute)
 
 
 def _difference(a: Tensor | None, b: Tensor | None) -> float:

@@ -14,14 +14,14 @@ from eegnn.data.mirror import data_root, in_mirror
 from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.graph import Adjacency
 
-#: The heterophilic data sets, and the exits that EEGNN learned on them with 20 layers according
-#: to tab:node_distributions (minimum, median, maximum; the paper counts from 1, we from 0).
+#: The heterophilic data sets, and the exits that EEGNN learned on them within 21 steps according
+#: to tab:node_distributions: minimum, median and maximum.
 PAPER_EXITS: dict[str, tuple[float, float, float]] = {
-    "roman-empire": (0.7, 2.3, 9.2),
-    "amazon-ratings": (4.1, 12.8, 20.0),
-    "minesweeper": (10.4, 14.6, 14.7),
-    "tolokers": (0.7, 7.3, 20.0),
-    "questions": (0.0, 6.0, 17.8),
+    "roman-empire": (1.7, 3.3, 10.2),
+    "amazon-ratings": (5.1, 13.8, 21.0),
+    "minesweeper": (11.4, 15.6, 15.7),
+    "tolokers": (1.7, 8.3, 21.0),
+    "questions": (1.0, 7.0, 18.8),
 }
 #: Exponent of the power law of the weights of nodes in :func:`skewed_graph`. The degrees of
 #: Tolokers, Questions and Amazon-ratings are skewed, those of Roman-empire (a chain with

@@ -12,11 +12,14 @@ from eegnn.blocks.block import Blocks
 from eegnn.blocks.ranks import Ranks
 from eegnn.blocks.states import StateFile
 from eegnn.graph import Adjacency
-from eegnn.nn.answers import DecodedAnswer, MixtureAnswer, StateAnswer
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exits import Exits
-from eegnn.nn.inference import Plan, Walk
+from eegnn.nn.exit_rule import wants_to_leave
+from eegnn.nn.exits import ExitRecorder, Exits
+from eegnn.nn.gumbel import continue_score
+from eegnn.nn.heads import reach
 from eegnn.nn.model import GraphModel
+from eegnn.nn.program import Program
+from eegnn.nn.sas import SASStep
 from eegnn.nn.sasgnn import SASGNN
 
 
@@ -65,11 +68,10 @@ def infer(
     try:
         with torch.no_grad():
             x, adj = model._enter(x, blocks.adj, edge_attr, None)
-            planner = model.loop if isinstance(model, EEGNN) else model
-            plan = planner.plan(
+            program = model.program(
                 adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold
             )
-            return _Inference(model, x, blocks, plan).run()
+            return _Inference(model, x, blocks, program).run()
     finally:
         model.train(training)
 
@@ -109,9 +111,10 @@ class _Part:
 class _Inference:
     """One call of :func:`infer`."""
 
-    def __init__(self, model: EEGNN | SASGNN, x: Tensor, blocks: Blocks, plan: Plan) -> None:
-        assert plan.reach is not None  # heads of these models are ours
-        self.model, self.blocks, self.plan = model, blocks, plan
+    def __init__(
+        self, model: EEGNN | SASGNN, x: Tensor, blocks: Blocks, program: Program
+    ) -> None:
+        self.model, self.blocks, self.program = model, blocks, program
         self.ranks = Ranks(len(blocks))
         weight = model.encoder.bias
         shape = (blocks.num_nodes, weight.numel(), weight.dtype)
@@ -122,33 +125,28 @@ class _Inference:
         self.place[_all(blocks)] = torch.arange(blocks.num_nodes, dtype=self.place.dtype)
         self.parts: dict[int, _Part] = {}
         self.near = torch.zeros(len(blocks), len(blocks), dtype=torch.bool)
-        self.edges = self._lay_out(max(plan.reach, 1))
-        self.walks: dict[int, Walk] = {}
+        self.edges = self._lay_out(max(reach(program.confidence), reach(program.temperature), 1))
+        self.recorders: dict[int, ExitRecorder] = {}
         for index in self.parts:
             self._encode(index, x)
         self.active = torch.tensor([core.numel() for core in blocks.cores])
         self._exchange(self.now, range(len(blocks)))
 
     def run(self) -> tuple[Tensor, Exits]:
-        rules, taus = self.plan.rules, []
-        for layer in range(rules.limit):
-            needed = self._needed(rules.limit - layer - 1)
+        limit, taus = self.program.max_layers, []
+        for layer in range(limit):
+            needed = self._needed(limit - layer - 1)
             tau = self.now.values.new_zeros(self.blocks.num_nodes)
             for index in needed:
                 if self.ranks.owns(index):
                     self._visit(index, layer, tau)
             self._count()
+            self.ranks.add(tau)
+            taus.append(tau)
             if not self.active.any():
                 break
             self._exchange(self.next, needed)
-            self.ranks.add(tau)
-            taus.append(tau)
             self.now, self.next = self.next, self.now
-        else:
-            for index, part in self.parts.items():
-                if self.walks[index].active:
-                    self.walks[index].close(self.now.values[part.start : part.stop])
-                    self.walks[index].answer.forget()
         return self._result(taus)
 
     def _lay_out(self, reach: int) -> list[Tensor]:
@@ -178,21 +176,15 @@ class _Inference:
         h = self.model._encode(x[core])
         self.now.values[part.start : part.stop] = h
         self.now.release()
-        self.walks[index] = Walk(core.numel(), h[:0], self.plan, self._answer())
-
-    def _answer(self) -> StateAnswer:
-        model = self.model
-        if not isinstance(model, EEGNN):
-            return DecodedAnswer(model.decoder, model.task)
-        bias = None if model.exit_bias is None else model.exit_bias.bias
-        if model.loop.answer == "mixture":
-            return MixtureAnswer(model.decoder, model.task, bias)
-        return DecodedAnswer(model.decoder, model.task, bias)
+        program = self.program
+        self.recorders[index] = ExitRecorder(
+            core.numel(), program.max_layers, program.num_layers, h
+        )
 
     def _needed(self, layers: int) -> list[int]:
         """Blocks that matter yet, with so many layers to come after this one."""
         needed = self.active > 0
-        if not self.plan.rules.freeze:
+        if not self.program.freezes:
             for _ in range(layers):
                 grown = needed | self.near[needed].any(dim=0)
                 if torch.equal(grown, needed):
@@ -202,24 +194,29 @@ class _Inference:
 
     def _visit(self, index: int, layer: int, tau: Tensor) -> None:
         """Let the nodes of a block decide and take their step; note their step sizes."""
-        part, walk, core = self.parts[index], self.walks[index], self.blocks.cores[index]
-        count, seeing = core.numel(), walk.active > 0
+        program, part, recorder = self.program, self.parts[index], self.recorders[index]
+        core = self.blocks.cores[index]
+        count, step = core.numel(), program.step(layer)
+        assert isinstance(step, SASStep)
         h = _rows_of(self.now.values, part.rows)
-        sizes = walk.decide(layer, h, part.seen)[:count]
-        if walk.active or not self.plan.rules.freeze:
-            h = walk.advance(layer, h[: part.step.num_nodes], part.step, sizes, None)
-            tau[core] = walk.tau.pop()
+        delta, inv_temperature = (value[:count] for value in program.look(h, part.seen))
+        sizes = program.step_sizes(continue_score(delta, inv_temperature), part.step)
+        if program.freezes:
+            sizes = sizes.masked_fill(recorder.left, 0.0)
+        h = h[: part.step.num_nodes]
+        step.advance_(h, part.step, sizes)
+        leave = wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
+        recorder.step(sizes, leave, program.readout(h[:count]))
+        tau[core] = recorder.tau[-1]
         self.next.values[part.start : part.stop] = h[:count]
-        if seeing:
-            walk.answer.forget()
         self.now.release()
         self.next.release()
 
     def _count(self) -> None:
         """Let all ranks know how many nodes of each block are active."""
         self.active.zero_()
-        for index, walk in self.walks.items():
-            self.active[index] = walk.active
+        for index, recorder in self.recorders.items():
+            self.active[index] = (~recorder.left).sum()
         self.ranks.add(self.active)
 
     def _exchange(self, states: StateFile, indices: list[int] | range) -> None:
@@ -239,7 +236,7 @@ class _Inference:
         out = like.new_empty(n, self.model.out_channels)
         layer, time = torch.empty(n, dtype=torch.int64), like.new_empty(n)
         for index, core in enumerate(self.blocks.cores):
-            for whole, own in zip((out, layer, time), self._taken(index), strict=True):
+            for whole, own in zip((out, layer, time), self._recorded(index), strict=True):
                 self.ranks.send(own, index)
                 whole[core] = own
         exits = Exits(
@@ -251,18 +248,18 @@ class _Inference:
         )
         return out, exits
 
-    def _taken(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _recorded(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
         """Output, exit layer and time of a block; on other ranks, room for them."""
-        walk, like = self.walks.get(index), self.now.values
-        if walk is None:
+        recorder, like = self.recorders.get(index), self.now.values
+        if recorder is None:
             count = self.blocks.cores[index].numel()
             return (
                 like.new_empty(count, self.model.out_channels),
                 torch.empty(count, dtype=torch.int64),
                 like.new_empty(count),
             )
-        assert walk.taken is not None
-        return walk.answer.finish(walk.taken, walk.layer).contiguous(), walk.layer, walk.time
+        assert recorder.state is not None
+        return recorder.state.contiguous(), recorder.layer, recorder.time
 
 
 def _rows_of(values: Tensor, rows: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ def bench_inference(
 
     GCN is PyG's, with `edge_index` and with a normalised CSR matrix, the fastest that it takes on
     a CPU. Nodes of EEGNN leave by themselves in a trained run; else at layers with the minimum,
-    median and maximum that the paper found.
+    median and maximum that the paper found. All nodes are computed until the last one has left.
     """
     from eegnn.bench import inference as found
     from eegnn.bench.shapes import PAPER_EXITS
@@ -100,7 +100,8 @@ def bench_graphs(
 ) -> None:
     """Compare the time for batches of graphs with the layers that their graphs take.
 
-    Graphs of ENZYMES and Peptides-func, or of their size, leave at stated layers.
+    Graphs of ENZYMES and Peptides-func, or of their size, leave at stated layers. All graphs of a
+    batch are computed until the last one has left.
     """
     from eegnn.bench.graphs import compare, draw, table
 

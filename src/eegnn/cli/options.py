@@ -38,7 +38,7 @@ MODEL = (
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 MaxLayers = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="Nobody takes more steps than this."),
+    typer.Option(min=1, metavar="N", help="Nobody takes more steps than this."),
 ]
 ExitThreshold = Annotated[
     float | None,
@@ -46,16 +46,15 @@ ExitThreshold = Annotated[
         min=0,
         max=1,
         metavar="P",
-        help="Leave once P(going on) times the doubt in the answer is at most 1 - P; lower is "
-        "earlier.",
-        show_default="the rule it was trained with",
+        help="Leave once the probability of having left reaches P; lower is earlier.",
+        show_default="leave once exit is likelier than continue",
     ),
 ]
 Freeze = Annotated[
     bool,
     typer.Option(
         "--freeze",
-        help="Nodes that have left do not move any more: less to compute, another result.",
+        help="Nodes that have left keep their state, which changes what their neighbours read.",
     ),
 ]
 NumBlocks = Annotated[

@@ -13,7 +13,7 @@ from eegnn.data.fetch import Fetch
 from eegnn.data.mirror import data_root, in_mirror
 from eegnn.data.problem import Metric
 from eegnn.data.splits import Splitter
-from eegnn.nn.exit_layer import Level, Task
+from eegnn.typing import Level, Task
 
 Place = Literal["on disk", "in mirror", "needs network"]
 

@@ -9,7 +9,7 @@ from torch_geometric.utils import degree, to_undirected
 from eegnn.data import fetch, splits
 from eegnn.data.entry import Archive, DataSet
 from eegnn.data.problem import Metric
-from eegnn.nn.exit_layer import Level, Task
+from eegnn.typing import Level, Task
 
 MOLECULES = "integer categories of atoms and bonds, as in OGB"
 

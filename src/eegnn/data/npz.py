@@ -16,7 +16,7 @@ from eegnn.data.own_graphs import arrays_from_graphs, graphs_from_arrays
 from eegnn.data.own_labels import Labels, labels_from_arrays
 from eegnn.data.own_splits import MASKS, PARTS, split_from_arrays
 from eegnn.data.problem import Metric, Problem
-from eegnn.nn.exit_layer import Level, Task
+from eegnn.typing import Level, Task
 
 
 def read_npz(

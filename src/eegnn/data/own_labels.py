@@ -13,7 +13,7 @@ from eegnn import _check
 from eegnn.data.arrays import Arrays
 from eegnn.data.own_graphs import FLOATS, INTEGERS, finite, in_range, integers, take
 from eegnn.data.problem import Metric
-from eegnn.nn.exit_layer import Level, Task
+from eegnn.typing import Level, Task
 
 METRICS: dict[Task, tuple[Metric, ...]] = {
     "classification": ("accuracy", "roc_auc", "f1"),

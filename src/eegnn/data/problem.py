@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from eegnn.data.categories import check_columns, width
-from eegnn.nn.exit_layer import Level, Task
+from eegnn.typing import Level, Task
 
 Metric = Literal["roc_auc", "accuracy", "ap", "mae", "mse", "f1"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from eegnn.experiments.locks import exclusive
 from eegnn.experiments.study import Line
@@ -98,10 +99,30 @@ def _keyed(path: Path, changed: int, size: int) -> list[tuple[str, Line]]:
     found = []
     for line in read_results(path):
         try:
-            found.append((key_of(make_config(line["config"])), line))
-        except (KeyError, ValueError):
+            found.append((key_of(make_config(_of_today(line["config"]))), line))
+        except (KeyError, TypeError, ValueError):
             continue  # of a version with other settings: no run that can be asked for
     return found
+
+
+#: Settings of version 0.1 that are gone, and the values with which they changed nothing.
+_GONE = {"head_lr_factor": 1.0, "full_depth_weight": 0.0, "average": 0.0, "warmup": 0, "halo": 1}
+
+
+def _of_today(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration of version 0.1 as the same run is configured now.
+
+    A setting that is gone is left out where it changed nothing; elsewhere it stays, and the
+    configuration is refused: that run cannot be done any more.
+    """
+    today = {key: value for key, value in config.items() if _GONE.get(key, _GONE) != value}
+    dim = today.pop("encoding_dim", 16)
+    if today.get("encoding", "none") != "none" and dim != 16:
+        today["encoding"] = f"{today['encoding']}:{dim}"
+    options = dict(today.get("options", {}))
+    if options.get("decoder_bias") == (options.get("decoder_layers", 1) > 1):
+        del options["decoder_bias"]
+    return {**today, "options": options}
 
 
 def _is_quick(path: Path) -> bool:

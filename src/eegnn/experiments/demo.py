@@ -72,7 +72,7 @@ def run_demo(
     torch.set_num_threads(1)
     data = minesweeper(size, seed)
     torch.manual_seed(seed)
-    model = EEGNN(data.num_features, 32, 2, num_layers=20, after_exit="freeze")
+    model = EEGNN(data.num_features, 32, 2, num_layers=21)
     adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     best, best_epoch, weights = -1.0, 0, model.state_dict()

@@ -9,6 +9,7 @@ from eegnn.experiments.heterophilic import DATASETS, GROUP, QUANTITIES, runs
 from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
 from eegnn.experiments.tables import beside, means, printed
 from eegnn.report.study_figures import draw_bars
+from eegnn.train.config import Config
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
 #: The names of the rows, the models, and what differs from their recipes.
@@ -48,7 +49,12 @@ PAPER = printed(
 
 def cells(plan: Plan) -> list[Cell]:
     """One table: a row for each model, a column for each data set."""
-    return beside(GROUP, PAPER, QUANTITIES, lambda row, column: runs(column, *MODELS[row], plan))
+
+    def of(row: str, column: str) -> list[Config]:
+        model, options = MODELS[row]
+        return runs(column, model, {"options": options}, plan)
+
+    return beside(GROUP, PAPER, QUANTITIES, of)
 
 
 def findings(table: Sequence[Measured]) -> list[Finding]:

@@ -22,7 +22,7 @@ QUANTITIES: dict[str, Quantity] = {
 }
 #: Weight initialisations in the paper.
 SEEDS = 4
-QUICK: dict[str, Any] = {"epochs": 1, "warmup": 0, "hidden_channels": 8}
+QUICK: dict[str, Any] = {"epochs": 1, "hidden_channels": 8}
 #: The names of the rows, the models, and what differs from their recipes.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN noedge": ("sasgnn", {"edge_term": "none"}),

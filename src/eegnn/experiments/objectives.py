@@ -1,18 +1,26 @@
-"""What the gradient sees: which decisions learn something from a step of each objective."""
+"""What the gradient sees: which decisions learn something from a step of training."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from eegnn.data.minesweeper import minesweeper
+from eegnn.graph import Adjacency, adjacency_of
+from eegnn.nn.advance import advance
+from eegnn.nn.early_exit import run
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exit_layer import Objective
+from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.program import Program
 
-OBJECTIVES: tuple[Objective, ...] = ("sampled", "expected", "averaged")
+#: Which state of a unit is decoded: that before the step at which it decided to leave, as the
+#: line of Algorithm 1 is printed, or that after it, as the library does.
+Reading = Literal["before", "after"]
+READINGS: tuple[Reading, ...] = ("before", "after")
 
 
 @dataclass(frozen=True)
@@ -21,55 +29,76 @@ class GradientMap:
 
     Attributes:
         gradient: ``[L, U]``, the size of the gradient of the task loss with respect to the
-            confidence of unit ``u`` at layer ``l``.
-        layer: ``[U]``, where each unit left.
+            confidence of unit ``u`` at decision ``l``.
+        layer: ``[U]``, steps in the state that is decoded.
+        decisions: ``[U]``, how many decisions each unit took until it left.
     """
 
     gradient: Tensor
     layer: Tensor
+    decisions: Tensor
 
     @property
     def silent(self) -> float:
-        """The share of decisions that get no gradient at all."""
-        return float((self.gradient == 0).float().mean())
+        """The share of all decisions taken that get no gradient."""
+        taken = torch.arange(len(self.gradient)).unsqueeze(1) < self.decisions
+        return float((self.gradient[taken] == 0).float().mean())
 
 
 def gradient_map(
-    objective: Objective,
+    reading: Reading,
     size: int = 12,
     num_layers: int = 10,
-    continue_bias: float = 0.0,
+    continue_bias: float | None = None,
     seed: int = 0,
 ) -> GradientMap:
     """Pass a generated Minesweeper board through a new EEGNN once, forward and backward.
 
     Args:
-        objective: of :class:`~eegnn.EarlyExit`.
+        reading: which state is decoded.
         size: cells on a side of the board, all of them in the loss.
         num_layers: the budget.
-        continue_bias: the start of the heads; 0 is the paper's.
+        continue_bias: the start of the heads; ``None`` is the paper's.
         seed: of the board, the weights and the noise.
     """
     data = minesweeper(size, seed)
+    adj = adjacency_of(data.edge_index, data.num_nodes, None)
     torch.manual_seed(seed)
-    model = EEGNN(
-        data.num_features, 16, 2, num_layers, objective=objective,
-        continue_bias=continue_bias, head_scale=1.0,
-    )  # fmt: skip
-    decisions: list[Tensor] = []
+    model = EEGNN(data.num_features, 16, 2, num_layers, continue_bias=continue_bias)
+    plain, looks = model.program(adj), list[Tensor]()
 
-    def keep(module: torch.nn.Module, inputs: tuple[Tensor, ...], logits: Tensor) -> None:
+    def keep(h: Tensor, adj: Adjacency) -> Tensor:
+        logits = plain.confidence(h, adj)
         logits.retain_grad()
-        decisions.append(logits)
+        looks.append(logits)
+        return logits
 
-    handle = model.loop.confidence.register_forward_hook(keep)  # type: ignore[attr-defined]
+    program, h = replace(plain, confidence=keep), model.encoder(data.x)
     torch.manual_seed(seed)
-    out, exits = model(data.x, data.edge_index, return_exits=True)
-    handle.remove()
-    if model.averages_loss:
-        loss = exits.average_loss(cross_entropy, data.y)
+    if reading == "after":
+        out, exits = run(program, h, adj)
+        layer, decisions = exits.layer, exits.layer
     else:
-        loss = cross_entropy(out, data.y)
-    loss.backward()
-    rows = [torch.zeros(len(d)) if d.grad is None else d.grad.norm(dim=1) for d in decisions]
-    return GradientMap(torch.stack(rows), exits.layer)
+        out, layer = _run_before(program, h, adj)
+        decisions = (layer + 1).clamp(max=num_layers)
+    cross_entropy(out, data.y).backward()
+    rows = [torch.zeros(len(d)) if d.grad is None else d.grad.norm(dim=1) for d in looks]
+    return GradientMap(torch.stack(rows), layer, decisions)
+
+
+def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    """Algorithm 1 for nodes, decoding the state before the step at which a node decides to leave.
+
+    Returns:
+        The output ``[n, C]``, and the steps taken before ``[n]``.
+    """
+    state, layer = h, torch.full((h.size(0),), program.num_layers)
+    for step in range(program.num_layers):
+        delta, inv_temperature = program.look(h, adj)
+        drawn = delta + logistic_noise(delta)
+        stays = layer == program.num_layers
+        layer = layer.masked_fill(stays & (drawn < 0), step)
+        state = torch.where(stays.unsqueeze(1), h, state)
+        h = advance(program.step(step), h, adj, continue_score(drawn, inv_temperature))
+    state = torch.where((layer == program.num_layers).unsqueeze(1), h, state)
+    return program.readout(state), layer

@@ -77,7 +77,6 @@ def _config(group: str, row: str, plan: Plan) -> Config:
         "num_layers": DEPTH,
         "hidden_channels": 8 if plan.quick else 64,
         "epochs": 1 if plan.quick else 10,
-        "warmup": 0,
         "seed": plan.over(1, 1)[0],
         "options": options,
     }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from eegnn import _check
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exit_model import ExitArguments, ExitModel
 from eegnn.nn.model import arguments_in
-from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv
+from eegnn.nn.sas import EdgeTerm, SASConv
 from eegnn.nn.weights import Storage
+from eegnn.typing import Level
 
 
 class EEGNN(ExitModel):
@@ -17,28 +16,19 @@ class EEGNN(ExitModel):
 
     The states evolve as in :class:`~eegnn.SASGNN`, with a step size :math:`\tau` that two small
     networks choose for each unit and layer; a unit leaves, and answers, when they say so. See
-    :class:`~eegnn.EarlyExit` for the loop and the objectives.
+    :class:`~eegnn.EarlyExit` for the loop.
 
-    In training mode, unless sampled, the output is that of the mixture over exits:
-    log-probabilities for classification (valid logits for any cross-entropy), log-odds for
-    multi-label tasks, the mean for regression. For regression minimise
-    :meth:`Exits.average_loss <eegnn.Exits.average_loss>` instead of a loss of that mean, which
-    says little about the exit that evaluation takes. In evaluation mode the output is what each
-    unit answers at its exit: the mixture of the exits up to it, or, with ``answer="state"`` and
-    where exits are sampled, the prediction from its state alone.
-
-    The defaults are those that did not collapse where they were tried (ten seeds of a small board,
-    in the tests); scale features that are large. The paper to the letter is
-    ``objective="sampled", head_layers=2, storage="paper", continue_bias=0, head_scale=1``.
+    The defaults are the method of the paper with one addition: heads start with a preference for
+    *continue* (``continue_bias``). The paper to the letter, with its heads and its parameter counts,
+    is ``EEGNN(..., head_layers=2, continue_bias=None, storage="paper")``.
 
     Args:
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
-        num_layers: the budget :math:`L`.
+        num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
         level: who leaves, ``"node"`` or ``"graph"``.
-        edge_term, activation, inner_activation, storage, weight_scale: see :class:`~eegnn.SASConv`.
-        conv_dropout, conv_norm: ``dropout`` and ``norm`` of :class:`~eegnn.SASConv`.
-        **kwargs: objective and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
-            ``task``, ``edge_dim``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
+        edge_term, activation, storage: see :class:`~eegnn.SASConv`.
+        **kwargs: loop and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
+            ``edge_dim``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
     """
 
     uses_edges = True
@@ -48,21 +38,15 @@ class EEGNN(ExitModel):
         in_channels: int,
         hidden_channels: int,
         out_channels: int,
-        num_layers: int = 20,
+        num_layers: int = 21,
         level: Level = "node",
         *,
         edge_term: EdgeTerm | None = None,
         activation: str = "relu_tanh",
-        inner_activation: str = "relu",
         storage: Storage = "free",
-        conv_dropout: float = 0.0,
-        conv_norm: NormLayer | None = None,
-        weight_scale: float = 1.0,
         **kwargs: Unpack[ExitArguments],
     ) -> None:
         own = arguments_in(locals())
-        _check.number("conv_dropout", conv_dropout, 0, 1)
-        _check.choice("conv_norm", conv_norm, (None, *NORMS))
 
         def make_step() -> SASConv:
             return SASConv(
@@ -70,11 +54,7 @@ class EEGNN(ExitModel):
                 kwargs.get("edge_dim"),
                 edge_term,
                 activation,
-                inner_activation,
-                storage,
-                conv_dropout,
-                conv_norm,
-                weight_scale,
+                storage=storage,
             )
 
         super().__init__(

@@ -46,14 +46,14 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Linear layers with ReLU between them, without bias; by default a single one.
+    """Linear layers with ReLU between them; by default a single one, without bias as in the paper.
 
     Args:
         in_channels: width :math:`m'`.
         out_channels: number of outputs.
         num_layers: depth; the hidden width is ``in_channels``.
         dropout: applied to the states it is given.
-        bias: whether the layers have a bias. The paper: no.
+        bias: whether the layers have a bias; by default where there are several.
     """
 
     def __init__(
@@ -62,36 +62,20 @@ class Decoder(nn.Module):
         out_channels: int,
         num_layers: int = 1,
         dropout: float = 0.0,
-        bias: bool = False,
+        bias: bool | None = None,
     ) -> None:
         super().__init__()
+        bias = num_layers > 1 if bias is None else bias
         self.mlp = MLP(in_channels, in_channels, out_channels, num_layers, bias)
         self.dropout = Dropout(dropout)
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether it is a single product, and nobody watches it."""
-        watched = self._forward_hooks or self._forward_pre_hooks
-        return len(self.mlp.lins) == 1 and self.mlp.lins[0].bias is None and not watched
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.mlp.reset_parameters()
 
-    def forward(self, z: Tensor, rows: bool = False) -> Tensor:
-        """Return ``[U, out_channels]``; or ``[out_channels, U]``, which with few outputs takes
-        half the time, if ``rows``."""
-        # Called once for each exit, and each draws its own mask. Sharing one mask over the exits
-        # of a unit saved a third of a training step and cost two points of ROC AUC on Minesweeper
-        # (92.3 and 92.6 against 90.8 and 90.2 on splits 0 and 1).
-        z = self.dropout(z)
-        if not rows:
-            return self.mlp(z)
-        *hidden, last = self.mlp.lins
-        for lin in hidden:
-            z = lin(z).relu()
-        out = last.weight @ z.T  # type: ignore[operator]
-        return out if last.bias is None else out + last.bias.unsqueeze(-1)  # type: ignore[operator]
+    def forward(self, z: Tensor) -> Tensor:
+        """Return ``[U, out_channels]``."""
+        return self.mlp(self.dropout(z))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mlp!r})"

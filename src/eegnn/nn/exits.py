@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,17 +16,14 @@ class Exits:
     r"""When each unit (node or graph) left.
 
     Attributes:
-        layer: ``int64 [U]``, steps taken before leaving, ``0 … num_layers``. A unit that leaves
-            at once has 0, one that never chose to leave has ``num_layers``.
+        layer: ``int64 [U]``, steps taken, ``1 … num_layers``, as in the paper's tables. A unit that
+            wants to leave takes one more step, damped by its :math:`\tau`, and leaves with the
+            state after it; one that never wants to has ``num_layers``.
         time: ``[U]``, :math:`\sum_l \tau^l` over those steps: the paper's continuous exit.
-        tau: ``[steps run, U]``, every step size; 0 where a unit that had left was not updated,
-            or no longer mattered.
+        tau: ``[steps run, U]``, every step size; 0 where a unit that had left was not updated.
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
-        num_layers: the budget :math:`L`.
-        outputs: ``[L + 1, U, C]``, the prediction at each exit; in training without sampling. Of
-            the last exit alone, ``[1, U, C]``, where the others are not kept (``recompute``).
-        log_weight: ``[L + 1, U]``, the log-probability :math:`\log w_l` of each exit; likewise.
+        num_layers: the budget.
     """
 
     layer: Tensor
@@ -34,8 +31,6 @@ class Exits:
     tau: Tensor
     cost: Tensor
     num_layers: int
-    outputs: Tensor | None = None
-    log_weight: Tensor | None = None
 
     @classmethod
     def all_at(cls, layer: int, num_layers: int, units: Tensor, step_size: float = 1.0) -> Exits:
@@ -56,38 +51,15 @@ class Exits:
             num_layers=num_layers,
         )
 
-    def average_loss(
-        self, loss: Callable[..., Tensor], y: Tensor, index: Tensor | None = None
-    ) -> Tensor:
-        r"""Return :math:`\frac1U\sum_u\sum_l w_{lu}\,\ell(\mathrm{out}_{lu}, y_u)`, in training.
-
-        Where the exits differ this is above the loss of their mixture, and it is minimised only
-        if each exit that is used is right by itself.
-
-        Args:
-            loss: as in :mod:`torch.nn.functional`, with ``reduction="none"``.
-            y: labels of the units that count.
-            index: which units count, ``int64`` or ``bool``; ``None`` for all.
-        """
-        if self.outputs is None or self.log_weight is None:
-            raise ValueError("average_loss needs the exits of a model in training, not sampled")
-        out, log_weight = self.outputs, self.log_weight
-        if index is not None:
-            out, log_weight = out[:, index], log_weight[:, index]
-        steps, units = log_weight.shape
-        value = loss(out.flatten(0, 1), y.repeat(steps, *[1] * (y.dim() - 1)), reduction="none")
-        value = value.view(steps, units, -1).mean(dim=-1)
-        return (log_weight.exp() * value).sum(dim=0).mean()
-
     @property
     def histogram(self) -> Tensor:
-        """``int64 [num_layers + 1]``, how many units left at each layer."""
+        """``int64 [num_layers + 1]``, how many units left at each layer; nobody leaves at 0."""
         return torch.bincount(self.layer, minlength=self.num_layers + 1)
 
     @property
     def collapsed(self) -> bool:
-        """Whether everyone left at layer 0, so that nothing can be learned."""
-        return self.layer.numel() > 0 and bool((self.layer == 0).all())
+        """Whether everyone left after the first step, with little more than their own features."""
+        return self.layer.numel() > 0 and bool((self.layer == 1).all())
 
     def summary(self) -> dict[str, Any]:
         """Return minimum, median, mean and maximum of ``layer``, and the histogram."""
@@ -108,4 +80,64 @@ class Exits:
         return (
             f"Exits(units={self.layer.numel()}, num_layers={self.num_layers}, "
             f"min={s['min']}, median={s['median']}, max={s['max']})"
+        )
+
+
+class ExitRecorder:
+    """Keeps who has left, after how many steps, and with which state, while the loop runs.
+
+    Args:
+        num_units: how many units there are.
+        max_layers: steps after which everyone leaves.
+        num_layers: the budget, of which the cost is a share.
+        like: a tensor whose dtype and device the records take.
+    """
+
+    def __init__(self, num_units: int, max_layers: int, num_layers: int, like: Tensor) -> None:
+        self.max_layers, self.num_layers = max_layers, num_layers
+        self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
+        self.layer = torch.full((num_units,), max_layers, device=like.device)
+        #: ``[U]``, the log-probability of going on after all decisions so far.
+        self.log_stay = like.new_zeros(num_units)
+        self.time = like.new_zeros(num_units)
+        self.tau: list[Tensor] = []
+        self.state: Tensor | None = None
+        self._expected_steps = like.new_zeros(num_units)
+
+    def decide(self, delta: Tensor) -> Tensor:
+        """Count a decision with log-odds ``delta`` ``[U]`` of continuing; return ``log_stay``."""
+        # The step that follows is taken by all who decided to continue before it.
+        self._expected_steps = self._expected_steps + self.log_stay.exp()
+        self.log_stay = self.log_stay + logsigmoid(delta)
+        return self.log_stay
+
+    def step(self, tau: Tensor, leave: Tensor, state: Tensor) -> None:
+        """Record a step, and who leaves after it.
+
+        Args:
+            tau: ``[U]``, the step sizes.
+            leave: ``bool [U]``, who wanted to leave before the step.
+            state: ``[U, m']``, the states after the step.
+        """
+        tau = tau.detach()
+        self.time = self.time + tau.masked_fill(self.left, 0.0)
+        self.tau.append(tau)
+        last = len(self.tau) == self.max_layers
+        now = ~self.left if last else leave & ~self.left
+        self.layer = self.layer.masked_fill(now, len(self.tau))
+        self.left = self.left | now
+        if self.state is None:
+            self.state = state
+        else:
+            self.state = torch.where(now.unsqueeze(-1), state, self.state)
+
+    def exits(self, expected: bool) -> Exits:
+        """Return what was recorded; ``expected`` makes ``cost`` the expectation, with gradient."""
+        steps = self._expected_steps if expected else self.layer.to(self.time.dtype)
+        return Exits(
+            layer=self.layer,
+            time=self.time,
+            tau=torch.stack(self.tau),
+            cost=steps.sum() / max(steps.numel() * self.num_layers, 1),
+            num_layers=self.num_layers,
         )

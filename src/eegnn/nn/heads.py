@@ -2,8 +2,7 @@ r"""The networks that look at a state and decide: confidence :math:`f_c`, temper
 
 Every head is called as ``head(h, adj)``. Those that read neighbours have ``uses_graph = True``; at
 graph level they run on the nodes and their outputs are averaged over each graph, while the others
-run on the pooled states (Algorithm 2). Those with ``stacks = True`` take the states of several
-layers at once, ``[s, n, m']``.
+run on the pooled states (Algorithm 2).
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ class MeanGNN(nn.Module):
     """
 
     uses_graph = True
-    stacks = True
 
     def __init__(
         self,
@@ -80,7 +78,6 @@ class MLP(nn.Module):
     """Linear layers with ReLU between them; sees each unit alone. Arguments as :class:`MeanGNN`."""
 
     uses_graph = False
-    stacks = True
 
     def __init__(
         self,
@@ -163,25 +160,23 @@ HEADS: dict[str, Callable[..., nn.Module]] = {"mean": MeanGNN, "mlp": MLP, "sas"
 class Confidence(nn.Module):
     r"""The confidence :math:`f_c`: raw logits :math:`\mathbf{C}` over {continue, exit}.
 
-    As printed, the algorithm collapses on most seeds: a unit that leaves at layer 0 sends no
-    gradient at all, and at initialisation almost half of them do. So it starts with a preference
-    for *continue*, the same for every unit.
-
     Args:
         head: a module ``(h, adj) → [U, 2]``, its last layer in ``head.lins[-1]``.
-        continue_bias: initial preference :math:`C_0 - C_1` for *continue*. The paper: 0.
-        scale: factor on the last layer's initial weights. The paper: 1.
+        continue_bias: initial preference :math:`C_0 - C_1` for *continue*, the same for every unit: it
+            becomes the bias of the last layer, whose weights start at 0. ``None``: the head starts
+            as PyTorch draws it, as in the paper.
 
     Shapes:
         - **h**: ``[U, channels]``
         - **returns**: ``[U, 2]``
     """
 
-    def __init__(self, head: nn.Module, continue_bias: float = 3.0, scale: float = 0.1) -> None:
+    def __init__(self, head: nn.Module, continue_bias: float | None = 3.0) -> None:
         super().__init__()
         self.head = head
-        self.continue_bias = _check.number("continue_bias", continue_bias, -1e3, 1e3)
-        self.scale = _check.number("scale", scale, 0)
+        if continue_bias is not None:
+            _check.number("continue_bias", continue_bias, -1e3, 1e3)
+        self.continue_bias = continue_bias
         self._start()
 
     @property
@@ -189,19 +184,18 @@ class Confidence(nn.Module):
         """Whether the head reads neighbours."""
         return bool(self.head.uses_graph)
 
-    @property
-    def stacks(self) -> bool:
-        """Whether the head takes the states of several layers at once."""
-        return bool(getattr(self.head, "stacks", False))
-
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.head.reset_parameters()  # type: ignore[operator]
         self._start()
 
     def _start(self) -> None:
-        last = _scale_last(self.head, self.scale)
+        if self.continue_bias is None:
+            return
+        last = self.head.lins[-1]  # type: ignore[index]
+        assert isinstance(last, nn.Linear)
         with torch.no_grad():
+            last.weight.zero_()
             last.bias.copy_(torch.tensor([self.continue_bias / 2, -self.continue_bias / 2]))
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
@@ -209,7 +203,7 @@ class Confidence(nn.Module):
         return self.head(h, adj)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias:g})"
+        return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias})"
 
 
 class Temperature(nn.Module):
@@ -219,34 +213,34 @@ class Temperature(nn.Module):
         head: a module ``(h, adj) → [U, 1]``, its last layer in ``head.lins[-1]``; the paper's is
             one linear layer without bias.
         nu0: :math:`\nu_0 \ge 0`, the smallest inverse temperature.
-        scale: factor on the last layer's initial weights. The paper: 1.
+        zero_init: start the last layer's weights at 0, so that all units begin with the same
+            temperature. The paper: no.
 
     Shapes:
         - **h**: ``[U, channels]``
         - **returns**: ``[U]``
     """
 
-    def __init__(self, head: nn.Module, nu0: float = 0.1, scale: float = 0.1) -> None:
+    def __init__(self, head: nn.Module, nu0: float = 0.1, zero_init: bool = False) -> None:
         super().__init__()
         self.head = head
         self.nu0 = _check.number("nu0", nu0, 0)
-        self.scale = _check.number("scale", scale, 0)
-        _scale_last(head, scale)
+        self.zero_init = _check.boolean("zero_init", zero_init)
+        self._start()
 
     @property
     def uses_graph(self) -> bool:
         """Whether the head reads neighbours."""
         return bool(self.head.uses_graph)
 
-    @property
-    def stacks(self) -> bool:
-        """Whether the head takes the states of several layers at once."""
-        return bool(getattr(self.head, "stacks", False))
-
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.head.reset_parameters()  # type: ignore[operator]
-        _scale_last(self.head, self.scale)
+        self._start()
+
+    def _start(self) -> None:
+        if self.zero_init:
+            nn.init.zeros_(self.head.lins[-1].weight)  # type: ignore[index,union-attr]
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return 1/ν."""
@@ -256,12 +250,13 @@ class Temperature(nn.Module):
         return f"{type(self).__name__}({self.head!r}, nu0={self.nu0:g})"
 
 
-def _scale_last(head: nn.Module, scale: float) -> nn.Linear:
-    last = head.lins[-1]  # type: ignore[index]
-    assert isinstance(last, nn.Linear)
-    with torch.no_grad():
-        last.weight.mul_(scale)
-    return last
+def reach(head: object) -> int:
+    """How many hops a head of this module sees."""
+    if isinstance(head, Confidence | Temperature):
+        return reach(head.head)
+    if isinstance(head, MeanGNN):
+        return len(head.lins)
+    return head.num_layers if isinstance(head, SASHead) else 0
 
 
 def _widths(in_channels: int, hidden: int, out_channels: int, num_layers: int) -> list[int]:

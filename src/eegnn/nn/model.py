@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency, adjacency_of
 from eegnn.nn.encoders import Decoder, Encoder
-from eegnn.nn.exit_layer import Level, Task
 from eegnn.nn.exits import Exits
-from eegnn.nn.mixture import MIXTURES
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 
 #: What a constructor has among its variables that is not a setting.
 _NO_SETTINGS = ("self", "__class__", "kwargs", "make_step")
@@ -25,11 +24,9 @@ class Shared(TypedDict, total=False):
     """Arguments that every model takes by name; :class:`GraphModel` explains them."""
 
     pool: str
-    task: Task
     edge_dim: int | None
     dropout: float
     decoder_layers: int
-    decoder_bias: bool
 
 
 class GraphModel(nn.Module):
@@ -45,14 +42,14 @@ class GraphModel(nn.Module):
         num_layers: depth :math:`L`.
         level: what is predicted, ``"node"`` or ``"graph"``.
         pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
-        task: ``"classification"``, ``"multilabel"`` or ``"regression"``.
         edge_dim: number of edge features, or ``None``.
         dropout: after the encoder and before the decoder, outside the dynamics.
-        decoder_layers, decoder_bias: depth of the decoder, and whether it has a bias.
+        decoder_layers: depth of the decoder.
     """
 
     config: dict[str, Any]
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
+    decoder_bias: ClassVar[bool | None] = None  #: see :class:`~eegnn.nn.encoders.Decoder`
     cost_of_nodes: ClassVar[bool] = False  #: whether ``exits.cost`` averages nodes, not units
 
     def __init__(
@@ -64,11 +61,9 @@ class GraphModel(nn.Module):
         level: Level = "node",
         *,
         pool: str = "mean",
-        task: Task = "classification",
         edge_dim: int | None = None,
         dropout: float = 0.0,
         decoder_layers: int = 1,
-        decoder_bias: bool = False,
     ) -> None:
         config = arguments_in(locals())
         super().__init__()
@@ -79,15 +74,13 @@ class GraphModel(nn.Module):
         self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
         self.level = _check.choice("level", level, ("node", "graph"))
         self.pool = _check.choice("pool", pool, tuple(POOLS))
-        self.task = _check.choice("task", task, tuple(MIXTURES))
         if edge_dim is not None and not self.uses_edges:
             raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
         self.edge_dim = edge_dim
         _check.integer("decoder_layers", decoder_layers, at_least=1)
-        _check.boolean("decoder_bias", decoder_bias)
         self.encoder = Encoder(in_channels, hidden_channels, dropout)
         self.decoder = Decoder(
-            hidden_channels, out_channels, decoder_layers, dropout, bias=decoder_bias
+            hidden_channels, out_channels, decoder_layers, dropout, self.decoder_bias
         )
 
     @classmethod
@@ -99,11 +92,6 @@ class GraphModel(nn.Module):
                 if name not in _NO_SETTINGS:
                     found.setdefault(name, parameter.default)
         return found
-
-    @property
-    def averages_loss(self) -> bool:
-        """Whether it is trained with :meth:`Exits.average_loss <eegnn.Exits.average_loss>`."""
-        return False
 
     def before_epoch(self, epoch: int) -> None:
         """Called by the training loop before each epoch, counted from 1; here it does nothing."""
@@ -177,10 +165,9 @@ class GraphModel(nn.Module):
         Args:
             x, edge_index, edge_attr, batch: as in :meth:`forward`.
             max_layers: stop everyone after so many steps.
-            exit_threshold: a unit leaves once its probability of going on, times the doubt left in
-                its answer, falls to one minus this value, see :class:`~eegnn.EarlyExit`: lower is
-                earlier. ``None``: the model's own rule.
-            sample: draw the Gumbel noise of training (``objective="sampled"`` only).
+            exit_threshold: a unit leaves once its probability of having left reaches this value:
+                lower is earlier. ``None``: the paper's rule.
+            sample: draw the Gumbel noise of training.
         """
         training = self.training
         self.eval()
@@ -206,7 +193,7 @@ class GraphModel(nn.Module):
             raise ValueError("exit_threshold and sample need a model with exits, such as EEGNN")
         if max_layers is None:
             return self.num_layers
-        return min(_check.integer("max_layers", max_layers, at_least=0), self.num_layers)
+        return min(_check.integer("max_layers", max_layers, at_least=1), self.num_layers)
 
     def _encode(self, x: Tensor) -> Tensor:
         # Under autocast the products are in low precision; the states, which are sums, are not.

@@ -64,10 +64,10 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
     return value.index_select(0, adj.batch)
 
 
-def said_of_graphs(
+def head_on_graphs(
     head: Callable[[Tensor, Adjacency], Tensor], nodes: Tensor, units: Tensor, adj: Adjacency
 ) -> Tensor:
-    """What a head says of graphs: one that reads neighbours looks at nodes, and is averaged.
+    """Apply a head to graphs: one that reads neighbours looks at nodes, and is averaged.
 
     Args:
         head: ``(h, adj) → [U, ...]``.

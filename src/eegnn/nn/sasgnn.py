@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -13,15 +12,15 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.advance import advance
 from eegnn.nn.again import can_stream
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
-from eegnn.nn.inference import Plan, Rules, nobody_leaves
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.nn.program import Program
 from eegnn.nn.sas import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.steps import of_layer
 from eegnn.nn.streamed_walk import same_steps
 from eegnn.nn.weights import Storage
+from eegnn.typing import Level
 
 #: Solvers of torchdiffeq with a fixed step; the others choose their own.
 _FIXED_STEP = ("midpoint", "heun2", "rk4", "explicit_adams", "implicit_adams")
@@ -50,8 +49,8 @@ class SASGNN(GraphModel):
             :math:`\tau L` (with :math:`\tau` as its step where its step is fixed).
         recompute: keep as many numbers for the backward pass as there are states, and nothing
             else that grows with depth: less memory in about the same time. With ``"euler"``.
-        **kwargs: ``pool``, ``task``, ``edge_dim``, ``dropout``, ``decoder_layers`` and
-            ``decoder_bias`` of :class:`~eegnn.nn.model.GraphModel`.
+        **kwargs: ``pool``, ``edge_dim``, ``dropout`` and ``decoder_layers`` of
+            :class:`~eegnn.nn.model.GraphModel`.
     """
 
     uses_edges = True
@@ -123,31 +122,35 @@ class SASGNN(GraphModel):
         units = h if self.level == "node" else POOLS[self.pool](h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
 
-    def plan(
+    def program(
         self,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
         *,
         max_layers: int | None = None,
         exit_threshold: float | None = None,
-    ) -> Plan:
-        """What evaluation of nodes follows, for who holds the states elsewhere."""
+    ) -> Program:
+        """The same steps as a program of the exit loop, in which nobody leaves."""
         if self.solver != "euler":
             raise ValueError(f"solver must be 'euler' to go step by step, got {self.solver!r}")
-        limit = self.fixed_depth(max_layers, exit_threshold, None)
-        steps = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
-        rules = Rules(limit, -math.inf, sampled=False, freeze=False, local=True)
-
-        def step_sizes(tau: Tensor, adj: Adjacency) -> Tensor:
-            return torch.full_like(tau, self.step_size)
-
-        return Plan(steps, nobody_leaves, step_sizes, rules, reach=0)
+        return Program(
+            steps=[conv.bind(adj, edge_attr) for conv in self.convs],  # type: ignore[operator]
+            confidence=lambda h, adj: h.new_zeros(h.size(0), 2),
+            temperature=lambda h, adj: h.new_ones(h.size(0)),
+            readout=self.decoder,
+            num_layers=self.num_layers,
+            max_layers=self.fixed_depth(max_layers, exit_threshold, None),
+            level=self.level,
+            pool=self.pool,
+            step_size=self.step_size,
+            exit_threshold=1.0,
+        )
 
     def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
         if (
             self.recompute
             and limit
-            and can_stream(steps, (), h)
+            and can_stream(steps, h)
             and all(s.is_plain(h) for s in steps)
         ):
             return same_steps(steps, h, adj, self.step_size, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from torch import Tensor, nn
@@ -11,8 +11,8 @@ from torch_geometric.nn import MessagePassing
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
+from eegnn.typing import Step
 
-Step = Callable[[Tensor, Adjacency], Tensor]
 T = TypeVar("T")
 
 

@@ -28,7 +28,7 @@ def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
     panels = [
         ("Mines", data.y.float(), "Greys", (0, 1), None),
         ("Predicted probability of a mine", score, "Greys", (0, 1), "probability"),
-        ("Exit layer", exits.layer.float(), "viridis", (0, exits.num_layers), "steps taken"),
+        ("Exit layer", exits.layer.float(), "viridis", (1, exits.num_layers), "steps taken"),
     ]
     figure, axes = plt.subplots(1, 3, figsize=(16, 5), layout="constrained")
     for axis, (title, value, colours, (low, high), label) in zip(axes, panels, strict=True):

@@ -93,7 +93,7 @@ def _draw_exits(panel: Axes, lines: list[dict[str, Any]], num_layers: int) -> No
     )
     panel.plot(epochs, median, color=GREEN, label="median of the validation part", **_style(lines))
     panel.axhline(num_layers, color=GREY, linewidth=0.8)
-    panel.set_ylim(-0.03 * num_layers, 1.03 * num_layers)
+    panel.set_ylim(0.5, num_layers + 0.5)
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_ylabel(f"exit layer (of {num_layers})")
     # Above the panel: inside, any corner may hold the curve.

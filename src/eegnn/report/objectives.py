@@ -1,20 +1,19 @@
-"""A picture of what the gradient sees in each objective."""
+"""A picture of what the gradient sees, decoding before and after the step."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from eegnn.experiments.objectives import OBJECTIVES, GradientMap, gradient_map
+from eegnn.experiments.objectives import READINGS, GradientMap, gradient_map
 
-_SAYS = {
-    "sampled": "sampled (the paper)",
-    "expected": "expected: the loss of the mixture",
-    "averaged": "averaged: the mixture of the losses",
+_TITLES = {
+    "before": "a cell leaves with its state before the step",
+    "after": "a cell leaves with its state after the step",
 }
 
 
 def draw_objectives(path: Path) -> None:
-    """Draw the gradients of all decisions on a small board, an objective a panel.
+    """Draw the gradients of all decisions on a small board, a reading of Algorithm 1 a panel.
 
     Args:
         path: where to write; the ending chooses the format.
@@ -25,11 +24,11 @@ def draw_objectives(path: Path) -> None:
     from matplotlib import pyplot as plt
     from matplotlib.colors import LogNorm
 
-    maps = {name: gradient_map(name) for name in OBJECTIVES}
+    maps = {name: gradient_map(name) for name in READINGS}
     highest = max(float(found.gradient.max()) for found in maps.values())
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained", sharey=True)
     for axis, (name, found) in zip(axes, maps.items(), strict=True):
-        order = found.layer.argsort(stable=True)
+        order = found.decisions.argsort(stable=True)
         seen = found.gradient[:, order]
         image = axis.imshow(
             seen.where(seen > 0, float("nan")).numpy(),
@@ -38,9 +37,11 @@ def draw_objectives(path: Path) -> None:
             cmap="viridis",
             norm=LogNorm(highest * 1e-6, highest),
         )
-        axis.step(range(len(order)), found.layer[order].numpy() - 0.5, where="mid", color="red")
-        axis.set(title=f"{_SAYS[name]}\n{_silence(found)}", xlabel="cells, sorted by exit layer")
+        last = found.decisions[order].numpy() - 0.5
+        axis.step(range(len(order)), last, where="mid", color="red", label="last decision taken")
+        axis.set(title=f"{_TITLES[name]}\n{_silence(found)}", xlabel="cells, sorted by exit")
     axes[0].set_ylabel("decision before step")
+    axes[0].legend(loc="lower right")
     figure.colorbar(image, ax=axes, label="size of the gradient (white: none)", extend="min")
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -48,4 +49,6 @@ def draw_objectives(path: Path) -> None:
 
 def _silence(found: GradientMap) -> str:
     silent = round(found.silent * 100)
-    return f"{silent} % of decisions get no gradient" if silent else "every decision gets one"
+    if silent:
+        return f"{silent} % of the decisions taken get no gradient"
+    return "every decision taken gets one"

@@ -200,20 +200,15 @@ def _units(
     problem: Problem,
     index: Tensor | None,
 ) -> dict[str, Any]:
-    """What the units of ``index`` did, a row a layer."""
+    """What the units of ``index`` did: a row a layer, beginning with layer 1."""
     given = (units.x, units.adj, units.edge_attr)
     _, own = model.predict(*given)
     index = torch.arange(outputs.num_units) if index is None else index
     seen, y = outputs.of(index), None if units.y is None else units.y[index]
-    answers = torch.stack(
-        [
-            seen.answer_at(torch.full_like(seen.own_layer, layer))
-            for layer in range(seen.num_layers + 1)
-        ]
-    )
+    answers = seen.out.clone()
     # Where leaving changes what others see, the answer that counts is not that of a unit that
     # stayed with all others.
-    answers[seen.own_layer, torch.arange(seen.num_units)] = seen.own_out
+    answers[seen.own_layer - 1, torch.arange(seen.num_units)] = seen.own_out
     found = {
         "units": seen.num_units,
         "layer": pack(seen.own_layer.cpu().numpy(), "u2"),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.metrics import confusion_matrix
 from torch import Tensor
 
@@ -18,7 +17,6 @@ from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer, out
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.data.problem import Problem
-from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.model import GraphModel
 from eegnn.report.page_graph import explorer
 from eegnn.report.page_pack import rounded
@@ -38,7 +36,9 @@ NAMES = {"minesweeper": ("safe", "mine")}
 def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
     """Look into a run: what it was told, how it learned, who left when, and what that is worth.
 
-    Everything but the learning curves is computed anew from the best weights, on test units.
+    Everything but the learning curves is computed anew from the best weights, on test units. In
+    lists with an entry a layer the first is that of layer 1, but for ``dirichlet``, which begins
+    with the states before the first step.
 
     Args:
         run: the folder of the run.
@@ -71,8 +71,6 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
         "layers": model.num_layers,
         # AP-GCN has no exit loop, and leaves early all the same.
         "exits": has_exits(model) or bool((found.layer < found.num_layers).any()),
-        "objective": getattr(getattr(model, "loop", None), "objective", None),
-        "leavesBelow": leaves_below(model),
         "params": sum(p.numel() for p in model.parameters()),
         "finished": bool(summary),
         "best": summary.get("best_epoch"),
@@ -91,14 +89,6 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
     return {**rounded(content), "graph": explorer(model, batches, everyone)}
 
 
-def leaves_below(model: GraphModel) -> float | None:
-    """The probability of still being here at which units leave, where that alone decides."""
-    loop = getattr(model, "loop", None)
-    if not isinstance(loop, EarlyExit) or loop.objective == "sampled":
-        return None
-    return 0.5 if loop.exit_threshold is None else None
-
-
 def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:
     """Loss, validation score and exit quantiles by epoch; every k-th and the last of very many."""
     lines = folder.metrics()
@@ -108,12 +98,13 @@ def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:
 
 
 def exits_of(found: Evaluation) -> dict[str, Any]:
-    """Who left when, in layers and in time."""
+    """Who left when, in layers, from 1 on, and in time."""
     time = found.time.double().nan_to_num().cpu().numpy()
     top = max(float(time.max(initial=0.0)), 1e-9)
     counts, edges = np.histogram(time, bins=min(24, max(6, found.num_layers)), range=(0, top))
     return {
         **found.exits.summary(),
+        "histogram": found.exits.histogram[1:].tolist(),
         "cost": float(found.exits.cost),
         "time": {"edges": edges.tolist(), "counts": counts.tolist(), "mean": float(time.mean())},
     }
@@ -127,15 +118,10 @@ def by_layer(seen: LayerOutputs, y: Tensor, problem: Problem) -> dict[str, Any]:
     """
     metric = problem.metric if problem.task == "regression" else "accuracy"
     right: list[float | None] = []
-    for layer in range(seen.num_layers + 1):
+    for layer in range(1, seen.num_layers + 1):
         here = seen.own_layer == layer
         right.append(_simple_score(seen.own_out[here], y[here], problem) if here.any() else None)
-    everyone = [
-        score_of(
-            seen.answer_at(torch.full_like(seen.own_layer, layer)), y, problem.metric, problem.scale
-        )
-        for layer in range(seen.num_layers + 1)
-    ]
+    everyone = [score_of(out, y, problem.metric, problem.scale) for out in seen.out]
     return {"metric": metric, "left": right, "all": everyone}
 
 
@@ -162,7 +148,7 @@ def cost_curves(
         "points": [asdict(point) for point in curve.points],
         "limits": [
             asdict(point_of(seen, y, problem.metric, problem.scale, None, limit))
-            for limit in range(seen.num_layers + 1)
+            for limit in range(1, seen.num_layers + 1)
         ],
         "own": asdict(curve.own),
         "full": asdict(curve.full),

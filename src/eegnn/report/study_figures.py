@@ -199,8 +199,8 @@ def draw_exit_distributions(table: Sequence[Measured], path: Path) -> None:
                     edges, counts = line["exit_time"]["edges"], line["exit_time"]["counts"]
                     axis.stairs(counts, edges, fill=True)
                 else:
-                    counts = line["exits"]["histogram"]
-                    axis.bar(range(len(counts)), counts)
+                    counts = line["exits"]["histogram"][1:]  # nobody leaves at layer 0
+                    axis.bar(range(1, len(counts) + 1), counts)
                     axis.set_title(f"{m.cell.group}, {m.cell.row}")
                 axis.set_xlabel(f"exit {m.cell.column}")
             axes[row * columns].set_ylabel("test nodes")

@@ -75,8 +75,8 @@ class Batches:
     """The parts of a problem, batched.
 
     A single graph is taken whole, the parts then differing in the nodes that count, or cut into
-    blocks, of which training takes one after the other with the nodes around it. With many graphs
-    or blocks, training takes them in a new random order each epoch.
+    blocks, of which training takes one after the other with the neighbours of its nodes. With many
+    graphs or blocks, training takes them in a new random order each epoch.
 
     Several ranks share the graphs of each batch of training, and the batches of a part, which are
     those that a single process has.
@@ -86,7 +86,6 @@ class Batches:
         batch_size: graphs a batch, of all ranks together.
         with_edges: whether the model takes edge features.
         blocks: cut the one graph into so many; 0 to take it whole.
-        halo: how many hops around its block a batch reaches.
         ranks: this process and those it shares with.
     """
 
@@ -96,7 +95,6 @@ class Batches:
         batch_size: int,
         with_edges: bool = True,
         blocks: int = 0,
-        halo: int = 1,
         ranks: Ranks = ALONE,
     ) -> None:
         if blocks and problem.inductive:
@@ -110,7 +108,6 @@ class Batches:
         self.ranks = ranks
         self.batch_size = batch_size
         self.with_edges = with_edges
-        self.halo = halo
         self._fixed: dict[str, list[Units]] = {}
         self._whole = None if problem.inductive else self._gather(problem.graphs)
         self.blocks = None
@@ -153,7 +150,7 @@ class Batches:
         return self._whole
 
     def _block_batches(self, order: Tensor) -> Iterator[Units]:
-        """A batch for each block that has nodes to train on; those of its halo do not count."""
+        """A batch for each block that has nodes to train on; their neighbours do not count."""
         whole, blocks = self._whole, self.blocks
         assert whole is not None
         assert whole.y is not None
@@ -163,7 +160,7 @@ class Batches:
         for number in order.tolist():
             if not training[blocks.cores[number]].any():
                 continue
-            nodes, adj = blocks.subgraph(number, self.halo)
+            nodes, adj = blocks.subgraph(number, hops=1)
             counts = training[nodes] & (blocks.assignment[nodes] == number)
             yield replace(
                 whole,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 
 class Config(BaseModel):
@@ -22,7 +23,7 @@ class Config(BaseModel):
     seed: int = Field(default=0, ge=0)
 
     hidden_channels: int = Field(default=32, ge=1)
-    num_layers: int = Field(default=20, ge=1)
+    num_layers: int = Field(default=21, ge=1)
     options: dict[str, Any] = {}
 
     epochs: int = Field(default=1000, ge=1)
@@ -31,15 +32,10 @@ class Config(BaseModel):
     )
     optimizer: Literal["adam", "adamw"] = "adam"
     lr: float = Field(default=0.01, gt=0)
-    head_lr_factor: float = Field(
-        default=1.0, gt=0, description="factor on lr for the heads, which decide who leaves"
-    )
     weight_decay: float = Field(default=0.0, ge=0)
     clip_norm: float | None = Field(default=None, gt=0)
-    schedule: Literal["constant", "cosine"] = "constant"
-    warmup: int = Field(default=0, ge=0, description="epochs of linear warm-up")
-    average: float = Field(
-        default=0.0, ge=0, lt=1, description="decay of the running mean of weights; 0: no mean"
+    schedule: Literal["constant", "cosine"] = Field(
+        default="constant", description="cosine: after a warm-up over 5 % of the epochs"
     )
     batch_size: int = Field(
         default=32, ge=1, description="graphs a batch; one graph is cut by blocks alone"
@@ -47,15 +43,28 @@ class Config(BaseModel):
     blocks: int = Field(
         default=0, ge=0, description="cut one graph into so many, a batch each; 0: take it whole"
     )
-    halo: int = Field(default=1, ge=0, description="hops around its block that a batch reaches")
     loss: Literal["auto", "mse", "l1", "log10_mse"] = "auto"
     cost_weight: float = Field(default=0.0, ge=0, description="weight of exits.cost in the loss")
-    full_depth_weight: float = Field(
-        default=0.0, ge=0, description="weight of the loss of the last exit, beside that of all"
-    )
     standardize: bool = Field(default=False, description="features to mean 0 and variance 1")
-    encoding: Literal["none", "rwse", "lappe"] = "none"
-    encoding_dim: int = Field(default=16, ge=1)
+    encoding: str = Field(
+        default="none", description="none, rwse or lappe with 16 columns, or as rwse:8 with 8"
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding(cls, encoding: str) -> str:
+        parse_encoding(encoding)
+        return encoding
+
+
+def parse_encoding(encoding: str) -> tuple[Literal["none", "rwse", "lappe"], int]:
+    """Return the kind of encoding and its number of columns, from ``"rwse"`` or ``"rwse:8"``."""
+    if encoding == "none":
+        return "none", 0
+    found = re.fullmatch(r"(rwse|lappe)(:[1-9][0-9]*)?", encoding)
+    if found is None:
+        raise ValueError("must be none, rwse, lappe, or one with its number of columns as rwse:8")
+    return ("rwse" if found[1] == "rwse" else "lappe"), int((found[2] or ":16")[1:])
 
 
 def make_config(*layers: dict[str, Any]) -> Config:
@@ -81,7 +90,8 @@ def make_config(*layers: dict[str, Any]) -> Config:
             known = ", ".join(Config.model_fields)
             raise ValueError(f"{key!r} is no setting; known are {known}, options.NAME") from None
         given = f", got {first['input']!r}" if first["type"] != "missing" else ""
-        raise ValueError(f"{key}: {first['msg'].lower()}{given}") from None
+        message = first["msg"].removeprefix("Value error, ").lower()
+        raise ValueError(f"{key}: {message}{given}") from None
 
 
 def parse_overrides(pairs: list[str]) -> dict[str, Any]:

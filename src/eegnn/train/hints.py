@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config
 
-#: Share of units at layer 0, and number of epochs in a row, that make a collapse.
+#: Share of units at layer 1, and number of epochs in a row, that make a collapse.
 COLLAPSED_SHARE, COLLAPSED_EPOCHS = 0.95, 10
 #: How long nobody may leave: this share of all epochs, and at least so many.
 PATIENT_SHARE, PATIENT_EPOCHS = 0.2, 20
@@ -18,10 +18,9 @@ PATIENT_SHARE, PATIENT_EPOCHS = 0.2, 20
 class ExitHints:
     """Looks at the exits after each epoch; each kind of hint is given once.
 
-    * *Collapse*: everyone left at layer 0, or nearly everyone for ten epochs in a row. Who leaves
-      there has seen no neighbour and, with ``objective="sampled"``, sends no gradient to the heads.
-    * *Nobody leaves*, unless ``objective="sampled"``: everyone went to the full depth for a fifth
-      of the epochs in a row. Nothing is lost, but nothing is saved either.
+    * *Collapse*: everyone left at layer 1, or nearly everyone for ten epochs in a row.
+    * *Nobody leaves*: everyone went to the full depth for a fifth of the epochs in a row. Nothing
+      is lost, but nothing is saved either.
 
     Args:
         config: of the run.
@@ -29,8 +28,7 @@ class ExitHints:
     """
 
     def __init__(self, config: Config, model: GraphModel) -> None:
-        loop = getattr(model, "loop", None)
-        self._objective = loop.objective if isinstance(loop, EarlyExit) else None
+        self._has_exits = isinstance(model, ExitModel) and model.num_layers > 1
         self._cost_weight = config.cost_weight
         self._patience = max(PATIENT_EPOCHS, math.ceil(PATIENT_SHARE * config.epochs))
         self._at_once, self._nobody = 0, 0  # epochs in a row
@@ -43,9 +41,9 @@ class ExitHints:
             epoch: counted from 1.
             exits: of the validation part.
         """
-        if self._objective is None:
+        if not self._has_exits:
             return None
-        at_once = (exits.layer == 0).double().mean() >= COLLAPSED_SHARE
+        at_once = (exits.layer == 1).double().mean() >= COLLAPSED_SHARE
         self._at_once = self._at_once + 1 if at_once else 0
         nobody = bool((exits.layer == exits.num_layers).all())
         self._nobody = self._nobody + 1 if nobody else 0
@@ -53,28 +51,22 @@ class ExitHints:
         if (exits.collapsed or self._at_once == COLLAPSED_EPOCHS) and not self._collapse_told:
             self._collapse_told = True
             return self._collapse(epoch, exits)
-        due = self._nobody == self._patience and self._objective != "sampled"
-        if due and not self._nobody_told:
+        if self._nobody == self._patience and not self._nobody_told:
             self._nobody_told = True
             return self._full_depth(exits)
         return None
 
     def _collapse(self, epoch: int, exits: Exits) -> str:
         changes = ["a larger options.continue_bias"]
-        if self._objective == "sampled":
-            changes.insert(0, "options.objective='expected'")
         if self._cost_weight > 0:
             changes.append(f"a smaller cost_weight (now {self._cost_weight:g})")
         who = (
-            f"everyone left at layer 0 at epoch {epoch}"
+            f"everyone left at layer 1 at epoch {epoch}"
             if exits.collapsed
-            else f"{COLLAPSED_SHARE:.0%} or more left at layer 0 in the {COLLAPSED_EPOCHS} epochs "
+            else f"{COLLAPSED_SHARE:.0%} or more left at layer 1 in the {COLLAPSED_EPOCHS} epochs "
             f"up to {epoch}"
         )
-        return (
-            f"{who}, before any neighbour was seen: if that lasts, train again with "
-            f"{' or '.join(changes)}"
-        )
+        return f"{who}: if that lasts, train again with {' or '.join(changes)}"
 
     def _full_depth(self, exits: Exits) -> str:
         change = (

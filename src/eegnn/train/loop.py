@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
 from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units, check_blocks
-from eegnn.train.config import Config, make_config
+from eegnn.train.config import Config, make_config, parse_encoding
 from eegnn.train.distributed import ALONE, Ranks
 from eegnn.train.evaluate import Evaluation, evaluate
-from eegnn.train.gradients import GradientNorms, parts_of
+from eegnn.train.gradients import GradientNorms
 from eegnn.train.hints import ExitHints
 from eegnn.train.losses import choose_loss
 from eegnn.train.metrics import better
@@ -56,9 +55,6 @@ class Trainer:
     numbers and the best epoch so far. A run that was killed and resumed ends with the same bits as
     one that was not.
 
-    With ``average`` the model that is evaluated and kept has the running mean of the weights after
-    each step. Where steps are noisy, it is better than any of them.
-
     Several ranks each hold the model and step together; rank 0 alone touches the folder.
 
     Args:
@@ -81,19 +77,11 @@ class Trainer:
         if ranks.size > 1:
             ranks.seed(config.seed, 0)
         with_edges = self.model.edge_dim is not None
-        self.batches = Batches(
-            problem, config.batch_size, with_edges, config.blocks, config.halo, ranks
-        )
+        self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, ranks)
         self.problem = problem
-        self.loss = choose_loss(
-            config.loss, problem.task, self.model.averages_loss, config.full_depth_weight
-        )
+        self.loss = choose_loss(config.loss, problem.task)
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
-        self.averaged: AveragedModel | None = None
-        if config.average:
-            mean = get_ema_multi_avg_fn(config.average)
-            self.averaged = AveragedModel(self.model, multi_avg_fn=mean)
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
         self._gradients = GradientNorms(self.model)
@@ -125,7 +113,7 @@ class Trainer:
     def _write(self, line: dict[str, Any], improved: bool, random: Tensor) -> None:
         self._metrics.update(self.folder.append_metrics(line))
         if improved:
-            save(self._judged(), self.folder.model_path)
+            save(self.model, self.folder.model_path)
         self.folder.write_state(self._state(random))
 
     def resume(self) -> None:
@@ -138,8 +126,6 @@ class Trainer:
         if state is None:
             return
         self.model.load_state_dict(state["model"])
-        if self.averaged is not None:
-            self.averaged.load_state_dict(state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
@@ -168,7 +154,6 @@ class Trainer:
     def _state(self, random: Tensor) -> dict[str, Any]:
         return {
             "model": self.model.state_dict(),
-            "averaged": None if self.averaged is None else self.averaged.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
@@ -196,9 +181,7 @@ class Trainer:
         lr = self.scheduler.get_last_lr()[0]
         self.scheduler.step()
         self.ranks.average_buffers(self.model)
-        if self.averaged is not None:
-            self.ranks.average_buffers(self.averaged.module)
-        found = evaluate(self._judged(), self.batches, ("val", "test"))
+        found = evaluate(self.model, self.batches, ("val", "test"))
         exits = found["val"].exits
         hint = self._hints.after(self.progress.epoch, exits)
         if hint and self.ranks.leads:
@@ -222,13 +205,13 @@ class Trainer:
         """One step of the optimiser; returns the loss and the number of units, of all ranks."""
         self.optimizer.zero_grad()
         x = units.x
-        if self.config.encoding == "lappe" and x is not None:  # eigenvectors come last
-            columns = slice(x.size(1) - self.config.encoding_dim, x.size(1))
-            x = flip_signs(x, columns, self.order)
+        kind, columns = parse_encoding(self.config.encoding)
+        if kind == "lappe" and x is not None:  # eigenvectors come last
+            x = flip_signs(x, slice(x.size(1) - columns, x.size(1)), self.order)
         out, exits = self.model(x, units.adj, units.edge_attr, return_exits=True)
         costs = units.adj.num_nodes if self.model.cost_of_nodes else exits.layer.numel()
         over_units, over_costs = self.ranks.means(units.count, 0 if units.stand_in else costs)
-        loss = self.loss(out, exits, units, over_units)
+        loss = self.loss(out, units, over_units)
         if not math.isfinite(loss.item()):
             raise TrainingError(
                 f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "
@@ -240,17 +223,7 @@ class Trainer:
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
-        if self.averaged is not None:
-            self.averaged.update_parameters(self.model)
         return loss.item(), over_units.total
-
-    def _judged(self) -> GraphModel:
-        """The model that is evaluated and kept."""
-        if self.averaged is None:
-            return self.model
-        model = self.averaged.module
-        assert isinstance(model, GraphModel)
-        return model
 
     def _finish(self) -> dict[str, Any]:
         if self.progress.best_epoch == 0:
@@ -288,25 +261,19 @@ class Trainer:
 
 def _optimizer(config: Config, model: GraphModel) -> torch.optim.Optimizer:
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-    how = {"lr": config.lr, "weight_decay": config.weight_decay}
-    parts = parts_of(model)
-    backbone = parts.pop("backbone")
-    heads = [parameter for part in parts.values() for parameter in part]
-    if config.head_lr_factor == 1 or not heads:
-        return kind(model.parameters(), **how)
-    slower = {"params": heads, "lr": config.lr * config.head_lr_factor}
-    return kind([{"params": backbone}, slower], **how)
+    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
 
 
 def _schedule(config: Config) -> Callable[[int], float]:
     """Factor on the learning rate in each epoch, counted from 0."""
+    warm_up = max(config.epochs // 20, 1)
 
     def factor(epoch: int) -> float:
-        if epoch < config.warmup:
-            return (epoch + 1) / config.warmup
         if config.schedule == "constant":
             return 1.0
-        share = (epoch - config.warmup) / max(config.epochs - config.warmup, 1)
+        if epoch < warm_up:
+            return (epoch + 1) / warm_up
+        share = (epoch - warm_up) / max(config.epochs - warm_up, 1)
         return 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
 
     return factor

@@ -13,7 +13,6 @@ from torch.nn.functional import (
     mse_loss,
 )
 
-from eegnn.nn.exits import Exits
 from eegnn.train.batches import Units
 
 
@@ -32,40 +31,22 @@ class Loss:
     Args:
         unit: as in :mod:`torch.nn.functional`.
         outer: what is done with the average, such as log10 for the loss of the ECHO benchmark.
-        average: average over exits too, instead of taking the loss of their mixture.
-        full_depth: weight of the loss of the last exit, which is added where there are several.
-            The last states are then trained as those of a model of fixed depth, also by units
-            that have long left, and stay worth staying for.
     """
 
     unit: Callable[..., Tensor]
     outer: Callable[[Tensor], Tensor] = _same
-    average: bool = False
-    full_depth: float = 0.0
 
     def __call__(
-        self,
-        out: Tensor,
-        exits: Exits,
-        units: Units,
-        mean: Callable[[Tensor], Tensor] = _same,
+        self, out: Tensor, units: Units, mean: Callable[[Tensor], Tensor] = _same
     ) -> Tensor:
-        """Return a scalar, for the output and exits of all units.
+        """Return a scalar, for the output of all units.
 
         Args:
-            out, exits: of a model, for these units.
+            out: of a model, for these units.
             units: those of one rank.
             mean: from the average over these to that over the units of all ranks.
         """
-        if self.average:
-            own = exits.average_loss(self.unit, units.labels, units.index)
-        else:
-            own = self.unit(units.of(out), units.labels)
-        loss = self.outer(mean(own))
-        if self.full_depth == 0 or exits.outputs is None:
-            return loss
-        last = mean(self.unit(units.of(exits.outputs[-1]), units.labels))
-        return loss + self.full_depth * self.outer(last)
+        return self.outer(mean(self.unit(units.of(out), units.labels)))
 
 
 _OF_TASK: dict[str, Callable[..., Tensor]] = {
@@ -80,10 +61,10 @@ _BY_NAME: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = 
 }
 
 
-def choose_loss(name: str, task: str, average: bool = False, full_depth: float = 0.0) -> Loss:
+def choose_loss(name: str, task: str) -> Loss:
     """Return the loss; ``"auto"`` is the usual one of the task."""
     if name == "auto":
-        return Loss(_OF_TASK[task], average=average, full_depth=full_depth)
+        return Loss(_OF_TASK[task])
     if task != "regression":
         raise ValueError(f"loss={name!r} is for regression, but the task is {task}")
-    return Loss(*_BY_NAME[name], average=average, full_depth=full_depth)
+    return Loss(*_BY_NAME[name])

@@ -29,7 +29,6 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
         "out_channels": problem.out_channels,
         "num_layers": config.num_layers,
         "level": problem.level,
-        "task": problem.task,
         "edge_dim": problem.edge_dim if model.uses_edges else None,
         **ENTRIES[config.model].options,
     }

@@ -16,14 +16,13 @@ from eegnn.blocks.partition import partition
 from eegnn.blocks.ranks import is_first
 from eegnn.data.categories import width
 from eegnn.data.npz import read_graphs
-from eegnn.data.open import open_problem
 from eegnn.data.registry import categories_of
 from eegnn.io import write_atomically
 from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import gather
-from eegnn.train.config import Config
+from eegnn.train.config import Config, parse_encoding
 from eegnn.train.prepare import prepare, prepare_others
 from eegnn.train.run import RunFolder
 
@@ -61,13 +60,11 @@ def predict_to_csv(
     if freeze:
         freeze_after_exit(model)
     nodes, edges = categories_of(config.dataset)
+    task, scale = folder.labels()
     if input_file is None:
-        problem = prepare(config, root)
-        graphs, scale = problem.graphs, problem.scale
+        graphs = prepare(config, root).graphs
     else:
         graphs = prepare_others(_read(input_file, model, config), config, root)
-        regression = model.task == "regression"
-        scale = open_problem(config.dataset, config.split, root).scale if regression else 1.0
     if blocks is None:
         blocks = config.blocks if len(graphs) == 1 else 0
     if blocks and len(graphs) > 1:
@@ -84,8 +81,8 @@ def predict_to_csv(
         else:
             outputs, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
         if count == 0:
-            table.writerow(_header(model.task, model.out_channels))
-        for row in _rows(model.task, outputs * scale, exits):
+            table.writerow(_header(task, model.out_channels))
+        for row in _rows(task, outputs * scale, exits):
             table.writerow([count, *row])
             count += 1
     if is_first():
@@ -98,7 +95,7 @@ def _read(path: Path, model: GraphModel, config: Config) -> list[Data]:
     nodes, edges = categories_of(config.dataset)
     categorical = [key for key, sizes in (("x", nodes), ("edge_attr", edges)) if sizes]
     graphs = read_graphs(path, categorical)
-    added = 0 if config.encoding == "none" else config.encoding_dim
+    _, added = parse_encoding(config.encoding)
     _check_columns(f"{path}: x", graphs[0].x, model.in_channels - added, nodes)
     if model.edge_dim is not None and graphs[0].edge_attr is not None:
         _check_columns(f"{path}: edge_attr", graphs[0].edge_attr, model.edge_dim, edges)

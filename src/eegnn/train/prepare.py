@@ -13,7 +13,7 @@ from eegnn.data.encodings import encode
 from eegnn.data.mirror import data_root
 from eegnn.data.open import open_problem
 from eegnn.data.problem import Problem
-from eegnn.train.config import Config
+from eegnn.train.config import Config, parse_encoding
 
 
 def prepare(config: Config, root: Path | None = None) -> Problem:
@@ -55,9 +55,8 @@ def standardized(problem: Problem) -> Problem:
 
 
 def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:
-    if config.encoding == "none":
-        return problem
-    return encode(problem, config.encoding, config.encoding_dim, data_root(root))
+    kind, columns = parse_encoding(config.encoding)
+    return problem if kind == "none" else encode(problem, kind, columns, data_root(root))
 
 
 def _treated(graphs: Sequence[Data], problem: Problem) -> Sequence[Data]:

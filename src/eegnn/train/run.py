@@ -10,7 +10,7 @@ import platform
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -18,6 +18,7 @@ from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
 from eegnn.train.launched import started_together
+from eegnn.typing import Task
 
 
 class RunFolder:
@@ -40,8 +41,12 @@ class RunFolder:
         """The weights of the best epoch."""
         return self.path / "model.safetensors"
 
-    def start(self, config: Config) -> None:
+    def start(self, config: Config, task: Task, scale: float = 1.0) -> None:
         """Make the folder and write ``config.json``.
+
+        Args:
+            config: everything that decides the run.
+            task, scale: what predictions mean, see :class:`~eegnn.data.problem.Problem`.
 
         Raises:
             FileExistsError: there is a run already.
@@ -50,20 +55,39 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.path} holds a run already: go on with --resume, or choose another --out"
             )
-        about = {"config": config.model_dump(), "versions": versions(), "commit": commit()}
+        about = {
+            "config": config.model_dump(),
+            "labels": {"task": task, "scale": scale},
+            "versions": versions(),
+            "commit": commit(),
+        }
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path / "config.json", _json(about))
 
     def config(self) -> Config:
         """Read ``config.json``."""
-        path = self.path / "config.json"
-        if not path.is_file():
-            raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
-        about = _read_json(path)
+        path, about = self._about()
         try:
             return make_config(about["config"])
         except (ValueError, KeyError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
+
+    def labels(self) -> tuple[Task, float]:
+        """Read from ``config.json`` the task, and the scale of predictions."""
+        path, about = self._about()
+        try:
+            task, scale = about["labels"]["task"], float(about["labels"]["scale"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged: labels must be there, {error!r}") from error
+        if task not in get_args(Task):
+            raise ValueError(f"{path} is damaged: the task is {task!r}")
+        return task, scale
+
+    def _about(self) -> tuple[Path, dict[str, Any]]:
+        path = self.path / "config.json"
+        if not path.is_file():
+            raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
+        return path, _read_json(path)
 
     def model(self) -> GraphModel:
         """Load the weights of the best epoch."""

@@ -29,7 +29,7 @@ def _usual_sasgnn(trial: Trial) -> dict[str, Any]:
 
 def _usual_eegnn(trial: Trial) -> dict[str, Any]:
     settings = _usual(trial)
-    settings["num_layers"] = 20
+    settings["num_layers"] = 21  # the paper's L = 20 counts from 0
     settings["options"] |= {
         "head_layers": trial.suggest_int("head_layers", 1, 3),
         "head_channels": trial.suggest_categorical("head_channels", [4, 8, 16, 32, 64]),

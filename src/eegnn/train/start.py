@@ -96,5 +96,5 @@ def train(
     if resume:
         trainer.resume()
     else:
-        ranks.first(lambda: run.start(config))
+        ranks.first(lambda: run.start(config, problem.task, problem.scale))
     return trainer.fit(on_epoch)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency, Norm
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.ode import EulerModel
 
 Phi = Literal["gcn", "sum"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ from eegnn import _check
 from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 
 THRESHOLD = 0.99  #: a node halts once its halting values add up to this
 HALT_EVERY = 5  #: epochs between updates of the halting unit
@@ -50,14 +50,14 @@ class APGCN(GraphModel):
     Args:
         in_channels, hidden_channels, out_channels, level: see
             :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``. ``dropout`` comes before each
-            layer of the MLP, which has ``1 + decoder_layers`` layers; ``decoder_bias`` is true
-            unless it is given.
+            layer of the MLP, which has ``1 + decoder_layers`` layers with biases.
         num_layers: the largest number of steps :math:`L`.
         propagation_dropout: probability, in training, that a score is dropped before the first
             step, and at every step that a directed edge is, or what the step adds to a node.
     """
 
     cost_of_nodes = True
+    decoder_bias = True
 
     def __init__(
         self,
@@ -71,18 +71,12 @@ class APGCN(GraphModel):
         **kwargs: Unpack[Shared],
     ) -> None:
         own = arguments_in(locals())
-        kwargs.setdefault("decoder_bias", True)
         super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
         self.config |= own
         _check.number("propagation_dropout", propagation_dropout, 0, 1)
         self.drop = Dropout(propagation_dropout)
         self.halt = nn.Linear(out_channels, 1)
         self._start()
-
-    @classmethod
-    def defaults(cls) -> dict[str, Any]:
-        """Return all arguments of the constructor with their defaults."""
-        return super().defaults() | {"decoder_bias": True}
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

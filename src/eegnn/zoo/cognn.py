@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -52,7 +52,7 @@ class CoGNN(GraphModel):
     Args:
         in_channels, hidden_channels, out_channels, num_layers, level: see
             :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``. ``dropout`` comes before every
-            activation, and nowhere else; ``decoder_bias`` is true unless it is given.
+            activation, and nowhere else; the decoder has a bias.
         environment, action: aggregation :math:`\bigoplus` of the layers and of the action networks,
             ``"mean"`` or ``"sum"``.
         action_layers, action_channels: depth of an action network, and width between its layers.
@@ -64,6 +64,8 @@ class CoGNN(GraphModel):
         layer_norm: one :class:`torch.nn.LayerNorm` for all layers, before each and after the last.
         activation: ``"relu"`` or ``"gelu"``; the action networks always have ReLU.
     """
+
+    decoder_bias = True
 
     def __init__(
         self,
@@ -85,7 +87,6 @@ class CoGNN(GraphModel):
         **kwargs: Unpack[Shared],
     ) -> None:
         own = arguments_in(locals())
-        kwargs.setdefault("decoder_bias", True)
         super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
         self.config |= own
         self.environment = _check.choice("environment", environment, ("mean", "sum"))
@@ -103,7 +104,7 @@ class CoGNN(GraphModel):
         self.temperature: Temperature | float
         if temperature == "learned":
             linear = MLP(hidden_channels, hidden_channels, 1, bias=False)
-            self.temperature = Temperature(linear, nu0=tau0, scale=1.0)
+            self.temperature = Temperature(linear, nu0=tau0)
         else:
             self.temperature = _check.number("temperature", temperature, 0)
             if self.temperature == 0:
@@ -111,11 +112,6 @@ class CoGNN(GraphModel):
         self.lins = nn.ModuleList(
             nn.Linear(2 * hidden_channels, hidden_channels) for _ in range(num_layers)
         )
-
-    @classmethod
-    def defaults(cls) -> dict[str, Any]:
-        """Return all arguments of the constructor with their defaults."""
-        return super().defaults() | {"decoder_bias": True}
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -16,10 +16,10 @@ from torch_geometric.nn import BatchNorm
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 
 #: Ordered pairs of nodes that are kept for a graph, at 16 bytes each: half a gigabyte.
 MAX_PAIRS = 2**25

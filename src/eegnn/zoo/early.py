@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from eegnn import _check
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exit_model import ExitArguments, ExitModel
 from eegnn.nn.model import arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.registry import STEPS, find
 
 
@@ -22,15 +22,15 @@ class EEModel(ExitModel):
 
     Args:
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
-        num_layers: the budget :math:`L`.
+        num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
         level: who leaves, ``"node"`` or ``"graph"``.
         backbone: whose step, a name from :data:`eegnn.zoo.registry.STEPS`.
         activation: of the step; ``None`` for its own default. The paper tries ``"relu"`` and
             ``"relu_tanh"``.
         shared: one step for all layers, as in the paper's deep regime, or one for each, as in its
             count of parameters against :math:`L`.
-        **kwargs: objective and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
-            ``task``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
+        **kwargs: loop and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
+            ``dropout``, ``decoder_layers``, see :class:`~eegnn.nn.model.GraphModel`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class EEModel(ExitModel):
         in_channels: int,
         hidden_channels: int,
         out_channels: int,
-        num_layers: int = 20,
+        num_layers: int = 21,
         level: Level = "node",
         *,
         backbone: str = "gcn",

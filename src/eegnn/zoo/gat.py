@@ -7,9 +7,9 @@ from typing import Unpack
 
 from torch_geometric.nn import GATConv
 
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import arguments_in
 from eegnn.nn.steps import ConvStep
+from eegnn.typing import Level
 from eegnn.zoo.layered import LayerArguments, LayeredModel, head_width
 
 

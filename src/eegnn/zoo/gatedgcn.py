@@ -7,7 +7,7 @@ from typing import Unpack
 
 from torch_geometric.nn import ResGatedGraphConv
 
-from eegnn.nn.exit_layer import Level
+from eegnn.typing import Level
 from eegnn.zoo.edges import EdgeStep
 from eegnn.zoo.layered import LayerArguments, LayeredModel
 

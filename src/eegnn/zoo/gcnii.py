@@ -12,8 +12,8 @@ from torch_geometric.nn import GCN2Conv
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.gcn import propagate_with_self_loops
 from eegnn.zoo.layered import LayerArguments, LayeredModel
 

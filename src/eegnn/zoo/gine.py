@@ -11,7 +11,7 @@ from torch_geometric.nn import GINEConv
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.exit_layer import Level
+from eegnn.typing import Level
 from eegnn.zoo.gin import two_layers
 from eegnn.zoo.layered import LayerArguments, LayeredModel
 

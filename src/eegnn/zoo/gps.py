@@ -11,10 +11,10 @@ from torch_geometric.nn import GPSConv
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 from eegnn.zoo.edges import edge_features
 from eegnn.zoo.gatedgcn import GatedGCNStep
 from eegnn.zoo.gine import GINEStep

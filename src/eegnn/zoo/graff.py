@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
-from eegnn.nn.steps import Step
 from eegnn.nn.weights import Symmetric
+from eegnn.typing import Level, Step
 from eegnn.zoo.ode import EulerModel
 
 WStyle = Literal["diag_dom", "sum"]

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.ode import ODEModel
 
 

@@ -7,8 +7,8 @@ from typing import Unpack
 
 from torch_geometric.nn import TransformerConv
 
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.edges import EdgeStep
 from eegnn.zoo.layered import LayerArguments, LayeredModel, head_width
 

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.sas import NORMS, NormLayer
+from eegnn.typing import Level
 from eegnn.zoo.edges import edge_features
 
 

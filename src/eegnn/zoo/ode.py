@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.steps import Step, of_layer
+from eegnn.nn.steps import of_layer
+from eegnn.typing import Level, Step
 
 
 class ODEModel(GraphModel):

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.encoders import Decoder
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
+from eegnn.typing import Level
 from eegnn.zoo.adgn import PHI_NORMS, Phi
 from eegnn.zoo.ode import ODEModel
 
@@ -89,7 +89,6 @@ class PHDGN(ODEModel):
                 out_channels,
                 self.config["decoder_layers"],
                 self.config["dropout"],
-                bias=self.config["decoder_bias"],
             )
 
     def integrate(self, h: Tensor, adj: Adjacency, num_steps: int) -> Tensor:

@@ -12,10 +12,10 @@ from torch_geometric.utils import add_self_loops
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
+from eegnn.typing import Level
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.layered import head_width
 from eegnn.zoo.linear_attention import linear_attention

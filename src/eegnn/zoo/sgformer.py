@@ -10,10 +10,10 @@ from torch_geometric.nn import BatchNorm
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS, spread
+from eegnn.typing import Level
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.linear_attention import linear_attention
 

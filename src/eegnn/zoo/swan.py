@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.exit_layer import Level
 from eegnn.nn.model import Shared, arguments_in
 from eegnn.nn.weights import Antisymmetric, Symmetric
+from eegnn.typing import Level
 from eegnn.zoo.adgn import PHI_NORMS, DampedAntisymmetric, draw_neighbours
 from eegnn.zoo.ode import EulerModel
 

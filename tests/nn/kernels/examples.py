@@ -1,4 +1,4 @@
-"""Graphs, books and numbers for the kernels."""
+"""Graphs and numbers for the kernels."""
 
 from __future__ import annotations
 
@@ -38,17 +38,3 @@ def structure(adj: Adjacency, edge: np.ndarray[Any, Any]) -> Any:
     scale = adj.scale(torch.float32)
     arrays = (adj.rowptr, adj.col, scale, scale.reciprocal())
     return kernels.Structure(*(t.numpy() for t in arrays), edge)
-
-
-def books(facts: Any, said: int, log_stay: Any = None) -> Any:
-    """Of units who have not said anything yet."""
-    count = len(facts)
-    return kernels.Books(
-        facts,
-        facts[:, 1].copy(),
-        np.zeros(count, np.bool_),
-        np.zeros(count, np.float32) if log_stay is None else log_stay,
-        np.zeros((count, said), np.float32),
-        np.full(count, 99),
-        array(count, positive=True),
-    )

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from eegnn import Adjacency
-from tests.nn.kernels.examples import array, books, random_edge_index, structure
+from tests.nn.kernels.examples import array, structure
 
 kernels: Any = pytest.importorskip("eegnn.nn.kernels")
 numba: Any = pytest.importorskip("numba")
@@ -65,53 +65,6 @@ def test_a_step_of_the_first_nodes_alone(graph: Adjacency) -> None:
     kernels.advance(1, h, read, structure(graph, edge), *panels(omega, weight), tau[:37])
     np.testing.assert_allclose(h[:37], truth[:37], atol=2e-5)
     np.testing.assert_array_equal(h[37:], before[37:])
-
-
-@pytest.mark.parametrize("facts", [3, 5, 20])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_step_of_some_nodes(width: int, facts: int, graph: Adjacency, threads: int) -> None:
-    h, omega, weight, edge, _ = drawn(width, True)
-    known, heads, rows = books(array(60, facts), 2), array(width, facts), np.arange(3, 60, 2)
-    old, others = known.facts.copy(), np.setdiff1d(np.arange(60), rows)
-    truth = after_a_step(graph, h, omega, weight, edge, known.tau)
-    scale = graph.scale(torch.float32).numpy()[:, None]
-    read, write = padded(scale * h), padded(array(60, width))
-    before = write.copy()
-    kernels.step_nodes(
-        1, rows, read, write, structure(graph, edge), *panels(omega, weight, heads), known
-    )
-    np.testing.assert_allclose(write[rows, :width], (scale * truth)[rows], atol=2e-5)
-    np.testing.assert_array_equal(write[others], before[others])
-    np.testing.assert_allclose(known.facts[rows], (truth @ heads)[rows], atol=2e-4)
-    np.testing.assert_array_equal(known.facts[others], old[others])
-    np.testing.assert_array_equal(known.board[rows], known.facts[rows, 1])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_step_of_some_graphs(width: int, threads: int) -> None:
-    sizes = torch.tensor([5, 0, 40, 1, 14])
-    batch = torch.repeat_interleave(torch.arange(5), sizes)
-    edge_index = torch.cat([random_edge_index(40, 99) + 5, random_edge_index(14, 30) + 46], dim=1)
-    adj = Adjacency.from_edge_index(edge_index, 60, batch)
-    h, omega, weight, edge, _ = drawn(width, False)
-    known, heads, some = books(array(5, 4), 1), array(width, 4), np.array([1, 2, 3])
-    share, pooled, old = array(5, positive=True), array(5, width), known.facts.copy()
-    ptr = np.concatenate([[0], np.cumsum(sizes.numpy())])
-    truth = after_a_step(adj, h, omega, weight, edge, known.tau[batch.numpy()])
-    scale = adj.scale(torch.float32).numpy()[:, None]
-    read = padded(scale * h)
-    write, boards = np.zeros_like(read), (read, structure(adj, edge))
-    kernels.step_graphs(
-        1, some, ptr, np.arange(60), read, write, boards[1], *panels(omega, weight, heads), known,
-        pooled, share,
-    )  # fmt: skip
-    inside = slice(5, 46)
-    np.testing.assert_allclose(write[inside, :width], (scale * truth)[inside], atol=2e-5)
-    for g in some:
-        sum_ = share[g] * truth[ptr[g] : ptr[g + 1]].sum(axis=0)
-        np.testing.assert_allclose(pooled[g], sum_, atol=2e-4)
-        np.testing.assert_allclose(known.facts[g], sum_ @ heads, atol=2e-3)
-    np.testing.assert_array_equal(known.facts[[0, 4]], old[[0, 4]])
 
 
 def test_arrays_that_lie_by_columns_are_refused(graph: Adjacency) -> None:

@@ -1,4 +1,4 @@
-"""Steps of SAS-GNN: of all nodes, of some, of all nodes of some graphs."""
+"""Steps of SAS-GNN, of all nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba import prange
 
 from eegnn.nn.kernels.machine import BLOCK, Array, F, Kernel, U, inlined, part
 from eegnn.nn.kernels.maths import half_relu_tanh
-from eegnn.nn.kernels.products import COLUMNS, add_16, add_32, add_64, product
+from eegnn.nn.kernels.products import add_16, add_32, add_64, product
 
 #: The rows of a block.
 FIRST = np.arange(BLOCK)
@@ -23,23 +23,6 @@ class Structure(NamedTuple):
     scale: Array
     undo: Array
     edge: Array
-
-
-class Books(NamedTuple):
-    """What is known of units, by their number.
-
-    ``facts`` is ``[U, 3 + C]`` or wider: δ of a unit, its part in that of neighbours, 1/ν before
-    its softplus, and what it would say. ``board`` repeats the second. ``answers`` ``[U, *]`` is
-    what they have passed, to which they add when they leave.
-    """
-
-    facts: Array
-    board: Array
-    left: Array
-    log_stay: Array
-    answers: Array
-    layer: Array
-    tau: Array
 
 
 @inlined
@@ -145,138 +128,3 @@ def advance(
         scaled_rows(p, parts, states, graph.scale, read)
     for p in prange(parts):
         _advance(p, parts, rows, states, read, graph, omega, weight, tau, work)
-
-
-@part
-def _step_nodes(
-    p: int,
-    parts: int,
-    rows: Any,
-    read: Any,
-    write: Any,
-    graph: Any,
-    omega: Any,
-    weight: Any,
-    heads: Any,
-    books: Any,
-    work: Any,
-) -> None:
-    new, seen, tau = work[p, 0], work[p, 1], work[p, 3, 0]
-    for lo in range(p * BLOCK, rows.shape[0], parts * BLOCK):
-        block = rows[lo : min(lo + BLOCK, rows.shape[0])]
-        for a in range(block.shape[0]):
-            tau[a] = books.tau[block[a]]
-        _new_states(block, read, True, read, graph, omega, weight, tau, work[p])
-        product(new, FIRST[: block.shape[0]], heads, seen)
-        for a in range(block.shape[0]):
-            i = U(block[a])
-            w, h, v, facts, found = graph.scale[i], write[i], new[a], books.facts[i], seen[a]
-            for k in range(omega.shape[1]):
-                h[k] = w * v[k]
-            for k in range(facts.shape[0]):
-                facts[k] = found[k]
-            books.board[i] = found[1]
-
-
-@Kernel
-def step_nodes(
-    parts: int,
-    rows: Array,
-    read: Array,
-    write: Array,
-    graph: Structure,
-    omega: Array,
-    weight: Array,
-    heads: Array,
-    books: Books,
-) -> None:
-    """Let some nodes take a step, from the states that neighbours read to those that they will
-    read, and let the heads look."""
-    width = max(read.shape[1], heads.shape[0] * COLUMNS, BLOCK)
-    work = np.empty((parts, 4, BLOCK, width), np.float32)
-    for p in prange(parts):
-        _step_nodes(p, parts, rows, read, write, graph, omega, weight, heads, books, work)
-
-
-@part
-def _step_graphs(
-    p: int,
-    parts: int,
-    graphs: Any,
-    ptr: Any,
-    nodes: Any,
-    read: Any,
-    write: Any,
-    graph: Any,
-    omega: Any,
-    weight: Any,
-    heads: Any,
-    books: Any,
-    pooled: Any,
-    share: Any,
-    work: Any,
-) -> None:
-    new, tau = work[p, 0], work[p, 3, 0]
-    for b in range(p, graphs.shape[0], parts):
-        g = U(graphs[b])
-        total, facts = pooled[g], books.facts[g]
-        for a in range(BLOCK):
-            tau[a] = books.tau[g]
-        for k in range(total.shape[0]):
-            total[k] = F(0)
-        for lo in range(ptr[g], ptr[g + U(1)], BLOCK):
-            block = nodes[lo : min(lo + BLOCK, ptr[g + U(1)])]
-            _new_states(block, read, True, read, graph, omega, weight, tau, work[p])
-            for a in range(block.shape[0]):
-                w, h, v = graph.scale[lo + a], write[lo + a], new[a]
-                for k in range(total.shape[0]):
-                    h[k] = w * v[k]
-                    total[k] += v[k]
-        for k in range(total.shape[0]):
-            total[k] *= share[g]
-        for k in range(facts.shape[0]):
-            facts[k] = F(0)
-        for c in range(heads.shape[0]):
-            for k in range(total.shape[0]):
-                one = total[k]
-                for j in range(min(COLUMNS, facts.shape[0] - c * COLUMNS)):
-                    facts[c * COLUMNS + j] += one * heads[c, k, j]
-
-
-@Kernel
-def step_graphs(
-    parts: int,
-    graphs: Array,
-    ptr: Array,
-    nodes: Array,
-    read: Array,
-    write: Array,
-    graph: Structure,
-    omega: Array,
-    weight: Array,
-    heads: Array,
-    books: Books,
-    pooled: Array,
-    share: Array,
-) -> None:
-    """:func:`step_nodes` for all nodes of some graphs, whose sums times ``share`` are what the
-    heads look at."""
-    work = np.empty((parts, 4, BLOCK, max(read.shape[1], BLOCK)), np.float32)
-    for p in prange(parts):
-        _step_graphs(
-            p,
-            parts,
-            graphs,
-            ptr,
-            nodes,
-            read,
-            write,
-            graph,
-            omega,
-            weight,
-            heads,
-            books,
-            pooled,
-            share,
-            work,
-        )

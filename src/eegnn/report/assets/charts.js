@@ -48,6 +48,12 @@ function ticks(low, high, count) {
   return found;
 }
 
+/** An axis of the layers at which one can leave, from 1 on. */
+function layerAxis(layers, title) {
+  const whole = ticks(1, layers, 6).filter((value) => value > 1 && Number.isInteger(value));
+  return { domain: [0.4, layers + 0.6], title, ticks: [1, ...whole] };
+}
+
 function logTicks(low, high) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const every = Math.max(1, Math.ceil((last - first) / 4));

@@ -1,4 +1,5 @@
-// The exit explorer: a graph, layer by layer, and the trajectory of a unit.
+// The exit explorer: a graph, layer by layer, and the trajectory of a unit. Arrays with a row a
+// layer begin with layer 1.
 
 const TYPES = { u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
 const FULL = 65535;
@@ -27,7 +28,7 @@ function viridis(share) {
 
 /** Early exits are light, deep ones dark. */
 function exitColor(layer, layers) {
-  return viridis(1 - layer / Math.max(1, layers));
+  return viridis(1 - (layer - 1) / Math.max(1, layers - 1));
 }
 
 function classColor(label) {
@@ -59,9 +60,14 @@ class Trails {
     this.span = this.value ? padded([...this.value, ...(this.target ?? [])], 0) : null;
   }
 
-  /** The row of the answer that stands at a layer: a unit that left has said its last word. */
+  /** Where the value of a unit at a layer stands in an array with a row a layer. */
+  place(layer, unit) {
+    return (layer - 1) * this.count + unit;
+  }
+
+  /** The same of the answer that stands at a layer: a unit that left keeps the one it left with. */
   at(layer, unit) {
-    return Math.min(layer, this.layer[unit]) * this.count + unit;
+    return this.place(Math.min(layer, this.layer[unit]), unit);
   }
 
   /** In [0, 1]; null where there is no truth. */
@@ -118,7 +124,7 @@ class Explorer {
       onkeydown: (event) => this.walk(event),
     });
     this.slider = el("input", {
-      type: "range", min: 0, max: run.layers, step: 1, value: run.layers, "aria-label": "Layer",
+      type: "range", min: 1, max: run.layers, step: 1, value: run.layers, "aria-label": "Layer",
       oninput: () => { this.stop(); this.goTo(+this.slider.value); },
     });
     this.button = el("button", { class: "play", type: "button", "aria-label": "Play", onclick: () => this.toggle() });
@@ -139,7 +145,7 @@ class Explorer {
   modes() {
     const name = `mode-${Explorer.made = (Explorer.made ?? 0) + 1}`;
     const all = [["exit", "Exit layer"], ["answer", "Answer"], ["right", "Right or wrong"]];
-    const possible = all.filter(([mode]) => (mode !== "exit" || this.run.exits) && (mode !== "right" || this.trails.rightness(0, 0) !== null));
+    const possible = all.filter(([mode]) => (mode !== "exit" || this.run.exits) && (mode !== "right" || this.trails.rightness(1, 0) !== null));
     const field = el("fieldset", { class: "choice", "aria-label": "Colour by" });
     for (const [mode, text] of possible) {
       const input = el("input", { type: "radio", name, value: mode, onchange: () => { this.mode = mode; this.drawBars(); this.paint(); } });
@@ -159,7 +165,7 @@ class Explorer {
   // ---- time
 
   goTo(layer, tell = true) {
-    layer = Math.max(0, Math.min(this.run.layers, layer));
+    layer = Math.max(1, Math.min(this.run.layers, layer));
     const forward = layer === this.layer + 1;
     this.layer = layer;
     this.slider.value = layer;
@@ -186,7 +192,7 @@ class Explorer {
 
   toggle() {
     if (this.timer) return this.stop();
-    if (this.layer === this.run.layers) this.goTo(0);
+    if (this.layer === this.run.layers) this.goTo(1);
     this.timer = setInterval(() => {
       this.goTo(this.layer + 1);
       if (this.layer === this.run.layers) this.stop();
@@ -227,15 +233,15 @@ class Explorer {
   drawBars() {
     if (!this.run.exits) return;
     const { trails, layer } = this, layers = this.run.layers;
-    this.histogram ??= trails.layer.reduce((counts, l) => (counts[l]++, counts), new Array(layers + 1).fill(0));
+    this.histogram ??= trails.layer.reduce((counts, l) => (counts[l - 1]++, counts), new Array(layers).fill(0));
     const top = Math.sqrt(Math.max(...this.histogram));
-    const width = this.bars.clientWidth || 300, inset = 10, slot = (width - 2 * inset) / layers, height = 34;
+    const width = this.bars.clientWidth || 300, inset = 10, slot = (width - 2 * inset) / Math.max(1, layers - 1), height = 34;
     const root = svg("svg", { width, height });
-    this.histogram.forEach((count, l) => {
+    this.histogram.forEach((count, k) => {
       const h = count ? Math.max(2, (Math.sqrt(count) / top) * height) : 1;
       const thick = Math.max(2, Math.min(18, slot - 2));
-      const color = this.mode === "exit" ? css(exitColor(l, layers)) : "var(--quiet)";
-      root.append(svg("rect", { x: inset + l * slot - thick / 2, y: height - h, width: thick, height: h, rx: 1.5, fill: l <= layer ? color : "var(--idle)" }));
+      const color = this.mode === "exit" ? css(exitColor(k + 1, layers)) : "var(--quiet)";
+      root.append(svg("rect", { x: inset + k * slot - thick / 2, y: height - h, width: thick, height: h, rx: 1.5, fill: k < layer ? color : "var(--idle)" }));
     });
     this.bars.replaceChildren(root);
   }
@@ -261,7 +267,7 @@ class Explorer {
 
   palette() {
     const [idle, card, ink, good, warm] = ["--idle", "--card", "--ink", "--good", "--warm"].map(themeColor);
-    const exits = Array.from({ length: this.run.layers + 1 }, (_, l) => exitColor(l, this.run.layers));
+    const exits = Array.from({ length: this.run.layers }, (_, k) => exitColor(k + 1, this.run.layers));
     return { idle, card, ink, good, warm, exits };
   }
 
@@ -273,7 +279,7 @@ class Explorer {
     let color;
     if (this.mode === "exit") {
       if (!here) return palette.idle;
-      color = palette.exits[own];
+      color = palette.exits[own - 1];
     } else if (this.mode === "answer") {
       const row = trails.at(layer, unit);
       if (trails.answer) {
@@ -452,35 +458,34 @@ class Explorer {
 class Trajectory {
   constructor(trails, unit) {
     const run = trails.run, layers = run.layers, own = trails.layer[unit];
-    const line = (array, rows, divisor = FULL) => Array.from({ length: rows }, (_, l) => [l, array[l * trails.count + unit] / divisor]);
+    const line = (array, rows = layers, divisor = FULL) => Array.from({ length: rows }, (_, k) => [k + 1, array[trails.place(k + 1, unit)] / divisor]);
     this.now = { kind: "rule", at: layers, color: "var(--accent)", dash: "none" };
     const marks = [], entries = [];
     let domain = [0, 1];
     if (trails.stay) {
-      marks.push({ kind: "line", points: line(trails.tau, layers), color: "var(--quiet)", width: 1.4, dash: "2 3" });
-      marks.push({ kind: "line", points: line(trails.stay, layers), color: "var(--accent)", width: 2.2 });
+      marks.push({ kind: "line", points: line(trails.tau), color: "var(--quiet)", width: 1.4, dash: "2 3" });
+      marks.push({ kind: "line", points: line(trails.stay, layers - 1), color: "var(--accent)", width: 2.2 }); // after the last layer nobody is
       entries.push(["still here", "var(--accent)"], ["step τ", "var(--quiet)"]);
-      if (run.leavesBelow !== null) marks.push({ kind: "rule", value: run.leavesBelow });
     }
     const sure = trails.sure ?? trails.right;
     if (sure) {
-      marks.push({ kind: "line", points: line(sure, layers + 1), color: "var(--warm)", width: 2.2 });
+      marks.push({ kind: "line", points: line(sure), color: "var(--warm)", width: 2.2 });
       entries.push([trails.sure ? "confidence" : "labels right", "var(--warm)"]);
     } else if (trails.value) {
-      domain = padded([...line(trails.value, layers + 1, 1).map(([, v]) => v), trails.target?.[unit] ?? 0]);
+      domain = padded([...line(trails.value, layers, 1).map(([, v]) => v), trails.target?.[unit] ?? 0]);
     }
-    const hover = Array.from({ length: layers + 1 }, (_, l) => ({ x: l, text: this.told(trails, unit, l) }));
+    const hover = Array.from({ length: layers }, (_, k) => ({ x: k + 1, text: this.told(trails, unit, k + 1) }));
     if (run.exits) marks.push({ kind: "rule", at: own, text: own < layers ? "leaves" : "stays to the end" });
     this.charts = [chart({
       height: 180, left: 34, top: 20, label: `Trajectory of ${trails.name(unit)} over the layers`,
-      x: { domain: [0, layers], title: "layer" }, y: { domain: [0, 1.02], ticks: [0, 0.5, 1], format: (v) => String(v) },
+      x: layerAxis(layers, "layer"), y: { domain: [0, 1.02], ticks: [0, 0.5, 1], format: (v) => String(v) },
       marks: [...marks, this.now], hover,
     })];
     if (trails.value) {
       const target = trails.target ? [{ kind: "rule", value: trails.target[unit], text: "truth" }] : [];
       this.charts.push(chart({
-        height: 130, left: 44, label: "Answer by layer", x: { domain: [0, layers], title: "layer" }, y: { domain },
-        marks: [{ kind: "line", points: line(trails.value, layers + 1, 1), color: "var(--warm)", width: 2.2 }, ...target, this.now], hover,
+        height: 130, left: 44, label: "Answer by layer", x: layerAxis(layers, "layer"), y: { domain },
+        marks: [{ kind: "line", points: line(trails.value, layers, 1), color: "var(--warm)", width: 2.2 }, ...target, this.now], hover,
       }));
       if (!trails.stay) this.charts.shift();
       entries.push(["answer", "var(--warm)"]);
@@ -490,11 +495,10 @@ class Trajectory {
   }
 
   told(trails, unit, layer) {
-    const k = layer * trails.count + unit;
+    const k = trails.place(layer, unit);
     const lines = [`layer ${layer}: ${trails.said(k)}`];
-    if (trails.stay && layer < trails.layers) {
-      lines.push(`still here after it: ${percent(trails.stay[k] / FULL)}`, `step τ: ${number(trails.tau[k] / FULL)}`);
-    }
+    if (trails.stay) lines.push(`step τ: ${number(trails.tau[k] / FULL)}`);
+    if (trails.stay && layer < trails.layers) lines.push(`still here after it: ${percent(trails.stay[k] / FULL)}`);
     return lines.join("\n");
   }
 
@@ -518,14 +522,15 @@ class Trajectory {
   /** The answer at every layer as a row of colours. */
   strip(trails, unit) {
     const layers = trails.layers, run = trails.run;
-    const cells = Array.from({ length: layers + 1 }, (_, l) => {
-      const k = l * trails.count + unit, cell = el("i", { title: `layer ${l}: ${trails.said(k)}` });
-      cell.style.cssText = `flex:1;height:12px;border-radius:2px;background:${css(classColor(trails.answer[k]))};opacity:${l <= trails.layer[unit] ? 1 : 0.25}`;
+    const places = Array.from({ length: layers }, (_, k) => trails.place(k + 1, unit));
+    const cells = places.map((place, k) => {
+      const cell = el("i", { title: `layer ${k + 1}: ${trails.said(place)}` });
+      cell.style.cssText = `flex:1;height:12px;border-radius:2px;background:${css(classColor(trails.answer[place]))};opacity:${k < trails.layer[unit] ? 1 : 0.25}`;
       return cell;
     });
     const row = el("div", { role: "img", "aria-label": "Answer at every layer" }, ...cells);
     row.style.cssText = "display:flex;gap:2px;margin:10px 0 4px";
-    const seen = [...new Set(Array.from({ length: layers + 1 }, (_, l) => trails.answer[l * trails.count + unit]))];
+    const seen = [...new Set(places.map((place) => trails.answer[place]))];
     return el("div", {}, row, key(...seen.sort().map((label) => [run.classes[label], css(classColor(label)), "dot"])));
   }
 

@@ -1,4 +1,5 @@
-// The page: a tab for each run, and one for all of them side by side.
+// The page: a tab for each run, and one for all of them side by side. Lists with an entry a layer
+// begin with layer 1.
 
 const METRICS = { roc_auc: "AUROC", accuracy: "Accuracy", ap: "Average precision", f1: "Macro F1", mae: "MAE", mse: "MSE" };
 const report = JSON.parse(document.getElementById("data").textContent);
@@ -21,7 +22,6 @@ function duration(seconds) {
 function heading(run) {
   const what = `${run.model} on ${run.dataset}`;
   const about = [`split ${run.split}`, `seed ${run.seed}`, run.exits ? `up to ${run.layers} layers` : `${run.layers} layers`];
-  if (run.objective) about.push(`${run.objective} exits`);
   if (!run.finished) about.push("not finished");
   const numbers = [
     [`Test ${metricName(run)}`, score(run, run.test), run.val === null ? "" : `validation ${score(run, run.val)}`],
@@ -37,14 +37,14 @@ function heading(run) {
 
 function exitHistogram(run) {
   const counts = run.left.histogram, total = counts.reduce((a, b) => a + b, 0);
-  const bars = counts.map((value, l) => ({ from: l - 0.5, to: l + 0.5, value, color: css(exitColor(l, run.layers)) }));
+  const bars = counts.map((value, k) => ({ from: k + 0.5, to: k + 1.5, value, color: css(exitColor(k + 1, run.layers)) }));
   return card("Exit layers", `Where the ${number(total)} test ${run.level}s leave.`,
     chart({
       label: `Histogram of exit layers, median ${run.left.median}`,
-      x: { domain: [-0.6, run.layers + 0.6], title: "exit layer" }, y: { domain: [0, Math.max(...counts) * 1.05], format: (v) => number(v, 0) },
+      x: layerAxis(run.layers, "exit layer"), y: { domain: [0, Math.max(...counts) * 1.05], format: (v) => number(v, 0) },
       marks: [{ kind: "bars", bars }],
-      hover: counts.map((value, l) => ({ x: l, text: `layer ${l}: ${number(value)} (${percent(value / total)})` })),
-    }), numbersTable(["layer", `${run.level}s`], counts.map((value, l) => [l, value])));
+      hover: counts.map((value, k) => ({ x: k + 1, text: `layer ${k + 1}: ${number(value)} (${percent(value / total)})` })),
+    }), numbersTable(["layer", `${run.level}s`], counts.map((value, k) => [k + 1, value])));
 }
 
 function exitTime(run) {
@@ -61,9 +61,9 @@ function exitTime(run) {
 
 function byLayer(run) {
   const { left, all } = run.byLayer, regression = run.task === "regression", share = (v) => (regression ? number(v) : percent(v));
-  const most = Math.max(...run.left.histogram);
-  const points = left.map((value, l) => [l, value, run.left.histogram[l]]).filter(([, value]) => value !== null);
-  const marks = [{ kind: "line", points: all.map((value, l) => [l, value]), color: "var(--accent)" }];
+  const counts = run.left.histogram, most = Math.max(...counts);
+  const points = left.map((value, k) => [k + 1, value, counts[k]]).filter(([, value]) => value !== null);
+  const marks = [{ kind: "line", points: all.map((value, k) => [k + 1, value]), color: "var(--accent)" }];
   if (run.exits) {
     for (const [l, value, count] of points) marks.push({ kind: "dots", points: [[l, value]], color: css(exitColor(l, run.layers)), r: 3 + 6 * Math.sqrt(count / most) });
   }
@@ -71,16 +71,16 @@ function byLayer(run) {
   const about = run.exits
     ? `Line: ${metricName(run)} if everyone left at that layer. Dots: ${simple} of those who did, by their number.`
     : `${metricName(run)} if the model stopped at that layer.`;
-  const hover = all.map((value, l) => ({
-    x: l,
-    text: `layer ${l}\nif all left here: ${score(run, value)}` + (run.exits && left[l] !== null ? `\n${number(run.left.histogram[l])} left here: ${share(left[l])}` : ""),
+  const hover = all.map((value, k) => ({
+    x: k + 1,
+    text: `layer ${k + 1}\nif all left here: ${score(run, value)}` + (run.exits && left[k] !== null ? `\n${number(counts[k])} left here: ${share(left[k])}` : ""),
   }));
   return card("Score by layer", about,
     chart({
-      label: `Score by exit layer`, x: { domain: [-0.6, run.layers + 0.6], title: "layer" },
+      label: `Score by exit layer`, x: layerAxis(run.layers, "layer"),
       y: { domain: padded([...all, ...(run.exits ? left : [])]), format: (v) => (regression ? number(v, 2) : (100 * v).toFixed(0)) }, marks, hover,
     }), numbersTable(["layer", "if all left here", ...(run.exits ? ["of those who did", "how many"] : [])],
-      all.map((value, l) => [l, score(run, value), ...(run.exits ? [left[l] === null ? "–" : share(left[l]), run.left.histogram[l]] : [])])));
+      all.map((value, k) => [k + 1, score(run, value), ...(run.exits ? [left[k] === null ? "–" : share(left[k]), counts[k]] : [])])));
 }
 
 function costCurve(run) {
@@ -118,7 +118,7 @@ function learning(run) {
   ];
   if (run.exits && quantiles[0]) {
     parts.push(part("exit layer, median and 10 to 90 %",
-      chart({ height: 130, label: "Exit layers by epoch", x, y: { domain: [0, run.layers], format: (v) => number(v, 0) }, marks: [{ kind: "band", points: epoch.map((e, k) => [e, quantiles[k][0], quantiles[k][2]]), color: "var(--good)" }, { kind: "line", points: epoch.map((e, k) => [e, quantiles[k][1]]), color: "var(--good)", width: 1.3 }, ...best], hover })));
+      chart({ height: 130, label: "Exit layers by epoch", x, y: layerAxis(run.layers), marks: [{ kind: "band", points: epoch.map((e, k) => [e, quantiles[k][0], quantiles[k][2]]), color: "var(--good)" }, { kind: "line", points: epoch.map((e, k) => [e, quantiles[k][1]]), color: "var(--good)", width: 1.3 }, ...best], hover })));
   }
   return card("Learning", run.best === null ? `${epoch.at(-1)} epochs.` : `${epoch.at(-1)} epochs; the dashed line is the best one, ${run.best}.`, el("div", { class: "grid tight" }, ...parts));
 }

@@ -1,0 +1,87 @@
+"""Program: what one forward pass of the exit loop is to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from eegnn.graph import Adjacency
+from eegnn.nn.pooling import POOLS, head_on_graphs, spread
+from eegnn.typing import AfterExit, Head, Level, Readout, Step
+
+#: Called with all states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
+Observer = Callable[[Tensor, Tensor], None]
+
+
+@dataclass(frozen=True)
+class Program:
+    r"""The parts of Algorithms 1 and 2, bound to one graph.
+
+    Attributes:
+        steps: one step ``(h, adj) → ΔH``, or one for each layer.
+        confidence, temperature: the heads :math:`f_c` and :math:`f_\nu`.
+        readout: the decoder.
+        num_layers: the budget.
+        max_layers: steps after which everyone leaves.
+        level, pool, after_exit, step_size: see :class:`~eegnn.EarlyExit`.
+        exit_threshold: see :func:`~eegnn.nn.exit_rule.wants_to_leave`.
+        noisy: whether Gumbel noise is drawn.
+        training: whether gradients need every step, and ``exits.cost`` is an expectation.
+        recompute: whether the backward pass computes each layer again instead of keeping it.
+        observe: see :data:`Observer`.
+    """
+
+    steps: Sequence[Step]
+    confidence: Head
+    temperature: Head
+    readout: Readout
+    num_layers: int
+    max_layers: int
+    level: Level = "node"
+    pool: str = "mean"
+    after_exit: AfterExit = "evolve"
+    step_size: float | Literal["adaptive", "mean"] = "adaptive"
+    exit_threshold: float | None = None
+    noisy: bool = False
+    training: bool = False
+    recompute: bool = False
+    observe: Observer | None = None
+
+    @property
+    def freezes(self) -> bool:
+        """Whether a unit that has left is not updated any more; a graph never is."""
+        return self.level == "graph" or self.after_exit == "freeze"
+
+    def step(self, layer: int) -> Step:
+        """The step of this layer: its own, or the only one there is."""
+        return self.steps[layer if len(self.steps) > 1 else 0]
+
+    def units(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """What would be decoded, ``[U, m']``: the states of nodes, or pooled ones of graphs."""
+        return h if self.level == "node" else POOLS[self.pool](h, adj)
+
+    def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+        r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
+        if self.level == "node":
+            logits, inv_temperature = self.confidence(h, adj), self.temperature(h, adj)
+        else:
+            pooled = self.units(h, adj)
+            logits = head_on_graphs(self.confidence, h, pooled, adj)
+            inv_temperature = head_on_graphs(self.temperature, h, pooled, adj)
+        # In the precision of the states, also under autocast: a product of many τ needs it.
+        return (logits[:, 0] - logits[:, 1]).to(h.dtype), inv_temperature.to(h.dtype)
+
+    def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
+        """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
+        if self.step_size == "adaptive":
+            return tau
+        if self.step_size == "mean":
+            return spread(POOLS["mean"](tau.unsqueeze(-1), adj), adj).squeeze(-1)
+        return tau.new_full(tau.shape, float(self.step_size))
+
+    def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
+        """From a value of each unit to one of each node."""
+        return value if self.level == "node" else spread(value, adj)
