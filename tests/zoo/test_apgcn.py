@@ -256,14 +256,6 @@ def test_max_layers_gives_a_shallower_model(limit: int, steps: int) -> None:
     assert exits.num_layers == STEPS
 
 
-def test_without_steps_the_scores_of_the_mlp_come_back() -> None:
-    apgcn, x = model(decoder_layers=2), features(4)
-    out, exits = apgcn.predict(torch.from_numpy(x), both_ways(TRIANGLE_AND_TAIL), max_layers=0)
-    np.testing.assert_allclose(array(out), scores_by_hand(apgcn, x, Noise(4)), atol=1e-12)
-    assert exits.layer.tolist() == [0] * 4
-    assert exits.cost.item() == 0
-
-
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.8, 1.0])
 def test_exit_threshold_takes_the_place_of_the_own_one(threshold: float) -> None:
     apgcn, x = model(), features(4)
@@ -289,12 +281,13 @@ def test_exits_say_who_went_on_at_each_step() -> None:
 
 def test_a_node_that_halted_does_not_come_back() -> None:
     """On a path with scores 20, 0, −40 the first node has 10 after a step and 1.7 after two."""
-    apgcn = APGCN(1, 2, 1, STEPS, decoder_bias=False).double().eval()
+    apgcn = APGCN(1, 2, 1, STEPS).double().eval()
     path, x = both_ways([(0, 1), (1, 2)]), torch.tensor([[20.0], [0.0], [-40.0]]).double()
     with torch.no_grad():
         apgcn.encoder.weight.copy_(torch.tensor([[1.0], [-1.0]]))
         apgcn.encoder.bias.zero_()
         apgcn.decoder.mlp.lins[0].get_parameter("weight").copy_(torch.tensor([[1.0, -1.0]]))
+        apgcn.decoder.mlp.lins[0].get_parameter("bias").zero_()
         apgcn.halt.weight.fill_(1)
         apgcn.halt.bias.zero_()
     _, exits = apgcn(x, path, return_exits=True)
@@ -360,7 +353,7 @@ def test_graphs_without_nodes_edges_or_features_work(level: str) -> None:
 
 def test_regression_scores_are_the_outputs_of_the_decoder() -> None:
     """The paper's ECHO runs: an MLP of five layers, 40 steps, one output."""
-    apgcn = APGCN(2, 183, 1, num_layers=40, task="regression", decoder_layers=4)
+    apgcn = APGCN(2, 183, 1, num_layers=40, decoder_layers=4)
     assert apgcn.halt.weight.shape == (1, 1)
     out, exits = apgcn(torch.ones(4, 2), both_ways(TRIANGLE_AND_TAIL), return_exits=True)
     assert out.shape == (4, 1)

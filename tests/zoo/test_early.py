@@ -15,7 +15,7 @@ from eegnn.zoo.layered import LayeredModel
 from eegnn.zoo.registry import STEPS, find
 from eegnn.zoo.sage import GraphSAGE
 from tests.graphs import both_ways
-from tests.nn.model_examples import LIVELY, count
+from tests.nn.model_examples import count, lively
 from tests.zoo.examples import GRAPHS, adjacency, states
 
 N, PAIRS = GRAPHS[0]
@@ -29,14 +29,11 @@ def model(backbone: str, num_layers: int = 5, seed: int = 0, **options: Any) -> 
 
 
 @every_backbone
-@pytest.mark.parametrize("objective", ["expected", "sampled"])
-def test_nodes_take_steps_of_the_backbone_and_are_decoded_where_they_leave(
-    backbone: str, objective: Any
-) -> None:
+def test_nodes_take_steps_of_the_backbone_and_are_decoded_where_they_leave(backbone: str) -> None:
     x, adj = states(N), adjacency(N, PAIRS)
     with torch.no_grad():
         for seed in range(10):  # until nodes leave at different layers
-            built = model(backbone, seed=seed, objective=objective, answer="state", **LIVELY)
+            built = lively(model(backbone, seed=seed))
             out, exits = built(x, adj, return_exits=True)
             if len(exits.layer.unique()) > 1:
                 break
@@ -59,7 +56,7 @@ def test_who_never_leaves_has_a_residual_model(
     backbone: str, kind: type[LayeredModel], activation: str, shared: bool
 ) -> None:
     options: dict[str, Any] = {"activation": activation, "shared": shared}
-    built = model(backbone, step_size=1.0, continue_bias=100.0, answer="state", **options)
+    built = model(backbone, step_size=1.0, continue_bias=100.0, **options)
     plain = kind(4, 6, 2, 5, residual=True, **options).double().eval()  # type: ignore[arg-type]
     plain.encoder, plain.decoder = built.encoder, built.decoder
     steps = [built.loop.step] if shared else list(built.loop.step)
@@ -73,7 +70,7 @@ def test_who_never_leaves_has_a_residual_model(
 
 @every_backbone
 def test_a_batch_of_graphs_equals_its_graphs_one_by_one(backbone: str) -> None:
-    built = model(backbone, level="graph", **LIVELY)
+    built = lively(model(backbone, level="graph"))
     several = [
         Data(x=states(n, seed=n), edge_index=both_ways(pairs), num_nodes=n) for n, pairs in GRAPHS
     ]

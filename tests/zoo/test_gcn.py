@@ -76,12 +76,6 @@ def test_max_layers_gives_a_shallower_model(limit: int, layers: int) -> None:
     assert torch.equal(out, shallow(x, edges))
 
 
-def test_without_layers_the_encoder_is_decoded() -> None:
-    gcn, x = model(), torch.from_numpy(features(4))
-    out, _ = gcn.predict(x, both_ways(TRIANGLE_AND_TAIL), max_layers=0)
-    assert torch.equal(out, gcn.decoder(gcn.encoder(x)))
-
-
 def test_it_has_no_exits_to_tune() -> None:
     with pytest.raises(ValueError, match="exit_threshold and sample need a model with exits"):
         model().predict(

@@ -194,7 +194,7 @@ def test_parameters_are_counted_as_the_card_says(options: dict[str, str], extra:
 
 
 def test_the_decoder_of_both_halves_has_the_options_of_the_model() -> None:
-    model = PHDGN(3, M, 2, decoder_layers=2, decoder_bias=True, dropout=0.3)
+    model = PHDGN(3, M, 2, decoder_layers=2, dropout=0.3)
     shapes = [tuple(p.shape) for p in model.decoder.parameters()]
     assert shapes == [(2 * M, 2 * M), (2 * M,), (2, 2 * M), (2,)]
     assert model.decoder.dropout.p == 0.3

@@ -113,23 +113,23 @@ class Calibration:
         by the rest."""
         return self.for_score((1 - share) * abs(self.val.own.score))
 
-    def by_threshold(self, target: float) -> Choice:
-        """:func:`for_cost`, among thresholds without a limit."""
-        test_of = dict(zip(self.val.points, self.test.points, strict=True))
-        test_of[self.val.own] = self.test.own
-        val = for_cost(self.val, target)
-        return Choice(val, test_of[val])
+    @property
+    def lowest_cost(self) -> float:
+        """What the cheapest rule costs on validation units: a step, as a share of the budget."""
+        return min(choice.val.cost for choice in self.best)
 
     def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """For JSON: the rules for these costs and this tolerance, beside the own one."""
-        third_less = self.by_threshold(self.val.own.cost * 2 / 3)
+        """For JSON: the rules for these costs and this tolerance, beside the own one.
+
+        Costs below :attr:`lowest_cost` are left out.
+        """
+        affordable = [cost for cost in costs if cost >= self.lowest_cost]
         return {
             "own": asdict(Choice(self.val.own, self.test.own)),
             "full": asdict(Choice(self.val.full, self.test.full)),
             "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
             "keeps": {"share": KEPT, **asdict(self.keeping())},
-            "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in costs],
-            "third_less_by_threshold": asdict(third_less),
+            "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in affordable],
         }
 
     def as_dict(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:

@@ -111,9 +111,7 @@ class _Part:
 class _Inference:
     """One call of :func:`infer`."""
 
-    def __init__(
-        self, model: EEGNN | SASGNN, x: Tensor, blocks: Blocks, program: Program
-    ) -> None:
+    def __init__(self, model: EEGNN | SASGNN, x: Tensor, blocks: Blocks, program: Program) -> None:
         self.model, self.blocks, self.program = model, blocks, program
         self.ranks = Ranks(len(blocks))
         weight = model.encoder.bias

@@ -19,8 +19,8 @@ class EEGNN(ExitModel):
     :class:`~eegnn.EarlyExit` for the loop.
 
     The defaults are the method of the paper with one addition: heads start with a preference for
-    *continue* (``continue_bias``). The paper to the letter, with its heads and its parameter counts,
-    is ``EEGNN(..., head_layers=2, continue_bias=None, storage="paper")``.
+    *continue* (``continue_bias``). The paper to the letter, with its heads and parameter counts, is
+    ``EEGNN(..., head_layers=2, continue_bias=None, storage="paper")``.
 
     Args:
         in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.

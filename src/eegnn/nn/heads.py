@@ -162,9 +162,9 @@ class Confidence(nn.Module):
 
     Args:
         head: a module ``(h, adj) → [U, 2]``, its last layer in ``head.lins[-1]``.
-        continue_bias: initial preference :math:`C_0 - C_1` for *continue*, the same for every unit: it
-            becomes the bias of the last layer, whose weights start at 0. ``None``: the head starts
-            as PyTorch draws it, as in the paper.
+        continue_bias: initial preference :math:`C_0 - C_1` for *continue*, the same for every unit:
+            it becomes the bias of the last layer, whose weights start at 0. ``None``: the head
+            starts as PyTorch draws it, as in the paper.
 
     Shapes:
         - **h**: ``[U, channels]``

@@ -12,7 +12,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
-#: Called with all states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
+#: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
 Observer = Callable[[Tensor, Tensor], None]
 
 

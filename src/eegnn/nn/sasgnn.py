@@ -147,12 +147,7 @@ class SASGNN(GraphModel):
         )
 
     def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
-        if (
-            self.recompute
-            and limit
-            and can_stream(steps, h)
-            and all(s.is_plain(h) for s in steps)
-        ):
+        if self.recompute and limit and can_stream(steps, h) and all(s.is_plain(h) for s in steps):
             return same_steps(steps, h, adj, self.step_size, limit)
         in_place = not torch.is_grad_enabled() and all(isinstance(s, SASStep) for s in steps)
         buffer = torch.empty_like(h) if in_place else None

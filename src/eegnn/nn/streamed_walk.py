@@ -1,4 +1,4 @@
-"""Steps of one size whose moves alone are kept for the backward pass, and lead back to the states."""
+"""Steps of one size whose moves are kept for the backward pass, and lead back to the states."""
 
 from __future__ import annotations
 

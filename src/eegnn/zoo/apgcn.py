@@ -117,9 +117,6 @@ class APGCN(GraphModel):
         if exit_threshold is not None:
             threshold = _check.number("exit_threshold", exit_threshold, 0, 1)
         scores = self._scores(h)
-        if limit == 0:
-            out = self._pooled(scores, adj)
-            return out, Exits.all_at(0, self.num_layers, out)
         mixed, goes_on, total = self._propagate(scores, adj, limit, threshold)
         ponder = (goes_on.sum(dim=0) + 1 - total).sum()
         if self.level == "graph":

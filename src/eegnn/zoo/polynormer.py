@@ -125,7 +125,7 @@ class Polynormer(GraphModel):
         ``max_layers`` counts local layers. The global ones follow, unless it is 0.
         """
         limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        if limit and adj.num_nodes:
+        if adj.num_nodes:
             h = self._local(h, adj, limit)
             if self.global_on:
                 h = self._global(h, adj)

@@ -88,7 +88,7 @@ class SGFormer(GraphModel):
     ) -> tuple[Tensor, Exits]:
         """Apply all layers of both kinds and decode; everyone leaves at the end."""
         limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        if limit and adj.num_nodes:
+        if adj.num_nodes:
             z, g = h, h
             for layer in self.attention[:limit]:
                 z = layer(z, adj)
