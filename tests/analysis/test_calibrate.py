@@ -226,18 +226,9 @@ def test_a_calibration_is_read_as_it_was_written(run: Path, found: Calibration) 
     assert suggested["same_score"]["test"]["cost"] == found.for_score().test.cost
 
 
-def test_a_threshold_alone_is_one_of_the_curve(found: Calibration) -> None:
-    chosen = found.by_threshold(0.6)
-    best = max(p.score for p in (*found.val.points, found.val.own) if p.cost <= 0.6)
-    assert chosen.val.max_layers is None
-    assert chosen.val.score == best
-    assert chosen.test.threshold == chosen.val.threshold
-    third = found.suggestions()["third_less_by_threshold"]
-    assert third["val"]["cost"] <= found.val.own.cost * 2 / 3
-
-
 def test_suggestions_are_for_the_costs_asked_for(found: Calibration) -> None:
-    suggested = found.as_dict(costs=[0.4], tolerance=0.1)["suggestions"]
+    # Of four layers everyone takes one: nothing costs less than a quarter.
+    suggested = found.as_dict(costs=[0.2, 0.4], tolerance=0.1)["suggestions"]
     assert [entry["target"] for entry in suggested["cost"]] == [0.4]
     assert suggested["same_score"]["tolerance"] == 0.1
     assert suggested["same_score"]["val"]["cost"] == found.for_score(0.1).val.cost

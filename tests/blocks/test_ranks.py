@@ -18,7 +18,7 @@ from eegnn.blocks import infer, partition
 from eegnn.blocks.ranks import Ranks, joined
 from tests.blocks.examples import GRAPHS
 from tests.blocks.test_inference import assert_same
-from tests.nn.exit_examples import EXPECTED, features, make
+from tests.nn.exit_examples import features, make
 
 heads = {"head_layers": 2, "confidence": "sas"}
 with joined():
@@ -30,7 +30,7 @@ with joined():
         owners = [Ranks(5).owner(block) for block in range(5)]
         assert sorted(set(owners)) == [0, 1], owners
         for options in ({}, {"after_exit": "freeze"}, heads):
-            model = make(77, **EXPECTED, **options)
+            model = make(43, **options)
             truth = model.predict(x, edge_index)
             assert_same(infer(model, x, blocks), truth, 1e-10)
         torch.manual_seed(0)

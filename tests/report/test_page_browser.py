@@ -119,6 +119,22 @@ def test_nodes_change_as_they_leave(browser: Browser, contents: list[dict[str, A
     assert all(ends[exit] == colour for exit, colour in zip(exits, colours, strict=True))
 
 
+def test_layers_are_counted_from_one(browser: Browser, contents: list[dict[str, Any]]) -> None:
+    packed = base64.b64decode(contents[0]["graph"]["part"]["data"])
+    tested = torch.frombuffer(bytearray(packed), dtype=torch.uint16).int() == 2
+    left = torch.tensor(exits_by_cell(contents))[tested].tolist()
+    card = "document.querySelector('[aria-label=\"Exit layers\"]')"
+    browser.run(f"{card}.querySelector('details').open = true")
+    browser.wait(f"{card}.querySelector('table') !== null")
+    cells = "(row) => [...row.querySelectorAll('td')].map((cell) => +cell.textContent)"
+    rows = browser.run(f"[...{card}.querySelectorAll('tr')].slice(1).map({cells})")
+    assert rows == [[layer, left.count(layer)] for layer in range(1, LAYERS + 1)]
+    ticks = browser.run(
+        f"[...{card}.querySelectorAll('text[text-anchor=middle]')].map((one) => one.textContent)"
+    )
+    assert ticks == ["1", "2", "3", "4", "exit layer"]
+
+
 def test_a_click_opens_a_trajectory(browser: Browser) -> None:
     browser.run("document.querySelector('canvas').scrollIntoView()")
     box = browser.run("document.querySelector('canvas').getBoundingClientRect().toJSON()")

@@ -5,7 +5,8 @@ import torch
 from rich.console import Console
 
 from eegnn.nn.exits import Exits
-from eegnn.report.terminal import exit_histogram, run_report
+from eegnn.report.terminal import calibration_table, exit_histogram, run_report
+from tests.report.test_calibration import HIGHER
 
 
 def test_bars_are_proportional_and_nobody_is_lost() -> None:
@@ -17,6 +18,14 @@ def test_bars_are_proportional_and_nobody_is_lost() -> None:
     assert [int(line[0]) for line in lines] == [1, 2, 3, 4]
     assert [int(line[1]) for line in lines] == [10, 0, 20, 1]
     assert [line[2].count("█") if len(line) > 2 else 0 for line in lines] == [10, 0, 20, 1]
+
+
+def test_a_table_of_rules_says_where_none_is_cheap_enough() -> None:
+    printed = io.StringIO()
+    Console(width=120, file=printed).print(calibration_table(HIGHER, [0.05, 0.5], 0.0))
+    *_, low, half = printed.getvalue().splitlines()
+    assert low.strip() == "best for 5%: no rule costs so little"
+    assert half.split() == ["best", "for", "50%", "0.1", "20", "40%", "0.7950", "45%", "0.6900"]
 
 
 def test_the_report_of_a_run_says_what_was_reached_and_where_it_is() -> None:

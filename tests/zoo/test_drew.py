@@ -173,7 +173,7 @@ def test_news_gets_as_far_as_the_delay_allows(nu: int | None, known: int) -> Non
     x, adj = states(13, 3), adjacency(13, [(i, i + 1) for i in range(12)])
     other = x.clone()
     other[0] += 1
-    for limit in range(5):
+    for limit in range(1, 5):
         out, changed = (model.predict(y, adj, max_layers=limit)[0] for y in (x, other))
         moved = (out != changed).any(dim=1).nonzero()
         assert moved.max() == reach(nu, limit)

@@ -52,7 +52,7 @@ def test_graphs_are_pooled_before_they_are_decoded(pool: str, reduce: object) ->
     np.testing.assert_allclose(array(found), decoded(gcn, states), atol=1e-12)
 
 
-@pytest.mark.parametrize(("given_limit", "layers"), [(0, 0), (2, 2), (3, 3), (9, 3)])
+@pytest.mark.parametrize(("given_limit", "layers"), [(1, 1), (2, 2), (3, 3), (9, 3)])
 def test_max_layers_stops_early(given_limit: int, layers: int) -> None:
     gcn, x = model(), features(4)
     out, exits = gcn.predict(

@@ -116,7 +116,7 @@ def test_graphs_without_features_or_edges_work(
 
 
 @every_model
-@pytest.mark.parametrize("limit", [0, 2])
+@pytest.mark.parametrize("limit", [1, 2])
 def test_max_layers_gives_a_shallower_model(
     kind: type[GraphModel], options: dict[str, Any], limit: int
 ) -> None:
@@ -124,15 +124,9 @@ def test_max_layers_gives_a_shallower_model(
     out, exits = deep.predict(x, edges, max_layers=limit)
     assert exits.layer.tolist() == [limit] * len(x)
     torch.testing.assert_close(exits.time, torch.full_like(exits.time, limit * deep.step_size))
-    if limit:
-        shallow = kind(3, 4, 2, limit, **options).double()
-        shallow.load_state_dict(deep.state_dict())
-        assert torch.equal(out, shallow(x, edges))
-    else:
-        start = deep.encoder(x)
-        twice = torch.cat([start, start], dim=1)
-        decodes_both = getattr(deep, "readout", None) == "pq"
-        assert torch.equal(out, deep.decoder(twice if decodes_both else start))
+    shallow = kind(3, 4, 2, limit, **options).double()
+    shallow.load_state_dict(deep.state_dict())
+    assert torch.equal(out, shallow(x, edges))
 
 
 @every_model

@@ -115,8 +115,8 @@ class Calibration:
 
     @property
     def lowest_cost(self) -> float:
-        """What the cheapest rule costs on validation units: a step, as a share of the budget."""
-        return min(choice.val.cost for choice in self.best)
+        """What the cheapest rule costs on validation units: everyone takes at least a step."""
+        return min(point.cost for point in (self.val.own, *(c.val for c in self.best)))
 
     def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
         """For JSON: the rules for these costs and this tolerance, beside the own one.

@@ -145,6 +145,8 @@ class _Inference:
                 break
             self._exchange(self.next, needed)
             self.now, self.next = self.next, self.now
+            if self.program.freezes:
+                self._keep(needed)
         return self._result(taus)
 
     def _lay_out(self, reach: int) -> list[Tensor]:
@@ -228,6 +230,17 @@ class _Inference:
             if not self.ranks.owns(index):
                 states.values[rows] = values
             states.release()
+
+    def _keep(self, indices: list[int]) -> None:
+        """Copy the states of blocks that are finished to the second file, where the others read
+        them after the next step."""
+        for index in indices:
+            if self.active[index] == 0:
+                part = self.parts.get(index)
+                rows = self.edges[index] if part is None else slice(part.start, part.stop)
+                self.next.values[rows] = self.now.values[rows]
+                self.now.release()
+                self.next.release()
 
     def _result(self, taus: list[Tensor]) -> tuple[Tensor, Exits]:
         like, n = self.now.values, self.blocks.num_nodes

@@ -85,5 +85,8 @@ def calibration_table(found: Calibration, costs: Sequence[float], tolerance: flo
     add(f"cheapest as good as own{worse}", found.for_score(tolerance))
     add(f"cheapest to keep {KEPT:.0%}", found.keeping())
     for cost in costs:
-        add(f"best for {cost:.0%}", found.for_cost(cost))
+        if cost >= found.lowest_cost:
+            add(f"best for {cost:.0%}", found.for_cost(cost))
+        else:
+            table.add_row(f"best for {cost:.0%}: no rule costs so little")
     return table
