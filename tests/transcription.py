@@ -99,27 +99,28 @@ def run(
     ``noise[l][u]`` is g(0) - g(1) of unit u at layer l; ``None`` for none.
     """
     last = min(max_layers or num_layers, num_layers) - 1  # the paper's L
-    h = np.array([np.maximum(_affine(row, w.encoder), 0.0) for row in x]).reshape(len(x), -1)
+    h = np.array([np.maximum(_affine(row, w.encoder), 0.0) for row in x])
     units = len(_pooled(h, graph, level, pool))
     unit_of = [i if level == "node" else _graph_of(graph, i) for i in range(len(h))]
     z, exit_list = np.zeros((units, h.shape[1])), dict[int, int]()
     taus, time, states = [], np.zeros(units), [h]
     reached, expected_steps = np.ones(units), np.zeros(units)
 
-    for l in range(last + 1):
+    for layer in range(last + 1):  # the paper's l
         seen = _pooled(h, graph, level, pool)
         logits = _head(w, h, seen, graph, level)  # C
+        # 1/ν = softplus(f_ν(H)) + ν₀
         inverse = np.array([np.logaddexp(0.0, _mlp(row, w.temperature)[0]) for row in seen]) + w.nu0
         drawn = logits.copy()
         if noise is not None:
-            drawn[:, 0] += noise[l]
-        c = np.array([_softmax(drawn[u] * inverse[u]) for u in range(units)]).reshape(units, 2)
+            drawn[:, 0] += noise[layer]
+        c = np.array([_softmax(drawn[u] * inverse[u]) for u in range(units)])
         tau = _step_sizes(c[:, 0], step_size, graph)
         for u in exit_list:
             if level == "graph" or after_exit == "freeze":
                 tau[u] = 0.0
         delta = derivative(h, graph, w.omega, w.weight, edge_features, w.edge, w.edge_term)
-        h = np.array([h[i] + tau[unit_of[i]] * delta[i] for i in range(len(h))]).reshape(h.shape)
+        h = np.array([h[i] + tau[unit_of[i]] * delta[i] for i in range(len(h))])
         after = _pooled(h, graph, level, pool)
         for u in range(units):
             expected_steps[u] += reached[u]
@@ -130,21 +131,21 @@ def run(
             if u in exit_list:
                 continue
             time[u] += tau[u]
-            if leaves or l == last:
+            if leaves or layer == last:
                 z[u] = after[u]
-                exit_list[u] = l + 1
+                exit_list[u] = layer + 1
         taus.append(tau)
         states.append(h)
         if not training and len(exit_list) == units:
             break
 
-    layer = [exit_list[u] for u in range(units)]
+    left = [exit_list[u] for u in range(units)]
     return Outcome(
-        output=np.array([_mlp(row, w.decoder) for row in z]).reshape(units, -1),
-        layer=layer,
+        output=np.array([_mlp(row, w.decoder) for row in z]),
+        layer=left,
         time=time,
         tau=np.array(taus),
-        cost=sum(expected_steps if training else layer) / units / num_layers,
+        cost=sum(expected_steps if training else left) / units / num_layers,
         states=states,
     )
 

@@ -44,7 +44,7 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     assert again["test"] == summary["test"]
     assert again["exits"] == summary["exits"]
     shallow = json.loads(run("eval", folder, "--max-layers", "1", "--json"))
-    assert shallow["exits"]["max"] <= 1
+    assert shallow["exits"]["max"] == 1
 
     run("predict", folder, "--out", "own.csv")
     run("predict", folder, "--input", "board.npz", "--out", "new.csv")
@@ -55,8 +55,8 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
 
 
 def test_freezing_is_as_if_the_model_had_been_made_so(tmp_path: Path) -> None:
-    settings = ["--set", "num_layers=4", "--set", "options.continue_bias=0.5"]
-    settings += ["--set", "options.head_scale=3.0"]  # nodes leave at different layers
+    # With this seed, heads as they are drawn let nodes leave at different layers.
+    settings = ["--set", "num_layers=4", "--set", "options.continue_bias=null", "--seed", "3"]
     run("train", "--input", "board.npz", "--epochs", "2", *settings, "--out", "run")
     frozen = json.loads(run("eval", "run", "--freeze", "--json"))
     run("predict", "run", "--freeze", "--out", "frozen.csv")
@@ -96,9 +96,9 @@ def test_calibrated_rules_are_found_by_eval_and_predict(tmp_path: Path) -> None:
     assert scored["max_layers"] == chosen["val"]["max_layers"]
     assert scored["test"] == pytest.approx(chosen["test"]["score"])
     assert scored["cost"] == pytest.approx(chosen["test"]["cost"])
-    run("predict", "run", "--target-cost", "0", "--out", "first.csv")
+    run("predict", "run", "--target-cost", "0.34", "--out", "first.csv")
     rows = list(csv.DictReader((tmp_path / "first.csv").open()))
-    assert {row["exit_layer"] for row in rows} == {"0"}
+    assert {row["exit_layer"] for row in rows} == {"1"}
 
 
 def test_new_graphs_are_standardized_as_the_runs_own(tmp_path: Path) -> None:

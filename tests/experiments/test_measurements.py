@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from eegnn.analysis.oracle import oracle_of_run
 from eegnn.analysis.run import open_run
 from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity, stopwatch
 from eegnn.experiments.study import Plan
@@ -107,59 +105,21 @@ def test_the_stopwatch_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
     assert stopwatch.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)
 
 
-@pytest.mark.parametrize("rule", ["third_less", "small"])
-def test_exit_rules_cost_and_score_what_prediction_does(rule: str, runs: dict[str, Path]) -> None:
-    found = exits_learn.look(runs["eegnn"], None)[rule]
-    model, batches = open_run(runs["eegnn"])
-    (test,) = batches.part("test")
-    whole = batches.whole()
-    assert whole is not None
-    out, exits = model.predict(whole.x, whole.adj, exit_threshold=found["threshold"])
-    layer = test.of(exits.layer).double()
-    assert found["cost"] == pytest.approx(layer.mean().item() / model.num_layers)
-    score = score_of(test.of(out), test.labels, batches.problem.metric)
-    assert found["score"] == pytest.approx(score)
-    assert exits_learn.look(runs["sasgnn"], None) == {}
+def test_exits_learn_has_many_seeds_of_one_split_and_one_of_each_split() -> None:
+    runs_of = {
+        (cell.group, cell.row): [(config.split, config.seed) for config in cell.configs]
+        for cell in exits_learn.cells(Plan())
+    }
+    assert runs_of["Minesweeper, seeds", "EEGNN"] == [(4, seed) for seed in range(100, 120)]
+    assert runs_of["Tolokers, seeds", "EEGNN, as printed"] == [(4, s) for s in range(100, 110)]
+    for row in ("SAS-GNN", "EEGNN", "EEGNN, as printed"):
+        assert runs_of["Tolokers, splits", row] == [(split, 0) for split in range(10)]
 
 
-def test_the_gap_to_the_optimal_exit_is_that_of_the_oracle(tmp_path: Path) -> None:
-    settings = {"model": "eegnn", "num_layers": 6, "hidden_channels": 8, "epochs": 5}
-    train(make_config({"dataset": board(tmp_path, size=60), **settings}), tmp_path / "run")
-    found = exits_learn.look(tmp_path / "run", None)["gap_closed"]
-    optimal = oracle_of_run(tmp_path / "run", pick="latest")
-    gap = optimal.score - optimal.full_score
-    assert gap > 0
-    assert found == pytest.approx((optimal.own_score - optimal.full_score) / gap)
-
-
-def test_exits_are_set_beside_distances(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"num_layers": 6, "hidden_channels": 8, "epochs": 2}
-    settings["options"] = {"continue_bias": None}
-    config = make_config({"dataset": "echo-sssp@0.002", "model": "eegnn", **settings})
-    train(config, tmp_path / "run")
-    model, batches = open_run(tmp_path / "run")
-    layers, distances = [], []
-    for units in batches.part("test"):
-        _, exits = model.predict(units.x, units.adj)
-        layers += units.of(exits.layer).tolist()
-        distances += units.labels.view(-1).tolist()
-    expected = np.corrcoef(layers, distances)[0, 1]
-    found = exits_learn.look(tmp_path / "run", None)["relation"]
-    assert found == pytest.approx(expected)
-    assert np.std(layers) > 0
-
-
-def test_exits_that_are_all_the_same_tell_nothing_of_distances() -> None:
-    distances = torch.tensor([1.0, 2.0, 4.0])
-    assert exits_learn.correlation(torch.full((3,), 40.0), distances) == 0
-    assert exits_learn.correlation(torch.tensor([3.0, 2.0, 0.0]), distances) == pytest.approx(-1)
-
-
-def test_every_run_of_exits_learn_has_its_seed() -> None:
-    cells = exits_learn.cells(Plan())
-    runs_of = {(c.group, c.row): [(r.split, r.seed) for r in c.configs] for c in cells}
-    assert len(set(runs_of["Minesweeper", "EEGNN"])) == 20
-    assert runs_of["Tolokers", "EEGNN"] == [(0, s) for s in range(5)] + [
-        (1, s + 5) for s in range(5)
-    ]
-    assert len(set(runs_of["ECHO sssp", "SAS-GNN"])) == 10
+@pytest.mark.parametrize(("mean", "cost", "collapsed"), [(2.0, 50.0, 0.0), (1.25, 31.25, 1.0)])
+def test_cost_and_collapse_are_read_from_the_exits(
+    mean: float, cost: float, collapsed: float
+) -> None:
+    line = {"exits": {"mean": mean, "histogram": [0, 1, 1, 1, 0]}}
+    assert exits_learn.QUANTITIES[exits_learn.COST].read(line) == cost
+    assert exits_learn.QUANTITIES[exits_learn.COLLAPSED].read(line) == collapsed

@@ -87,7 +87,8 @@ def test_evaluation_is_algorithm_1(name: str, shape: str, seed: int) -> None:
     x = features(seed, graph.num_nodes)
     truth = transcribed(model, graph, x)
     assert_same(*model.predict(x, graph.edge_index()), truth)
-    assert_same(*model(x, graph.edge_index(), return_exits=True), truth)
+    out, exits = model(x, graph.edge_index(), return_exits=True)
+    assert_same(out, exits, truth)
 
 
 @EACH_SEED
@@ -240,7 +241,7 @@ def test_trace_decodes_everyone_after_every_step(level: str) -> None:
     model = make(43, level=level).eval()
     x, logits = features(43, graph.num_nodes), []
     adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes, graph.batch())
-    hook = model.loop.confidence.register_forward_hook(  # type: ignore[union-attr]
+    hook = model.loop.confidence.register_forward_hook(  # type: ignore[attr-defined]
         lambda _, given, out: logits.append(out.detach().numpy())
     )
     with torch.no_grad():

@@ -143,10 +143,3 @@ def test_a_model_without_exits_refuses_knobs_for_them(
 ) -> None:
     with pytest.raises(error, match=rf"\b{knob}\b"):
         build("SASGNN").predict(features(), EDGE_INDEX, **{knob: value})
-
-
-@pytest.mark.parametrize("name", ["objective", "answer", "leak", "exit_threshold", "task"])
-def test_an_argument_that_there_is_not_is_refused(name: str) -> None:
-    build_one: Callable[..., GraphModel] = EEGNN
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-        build_one(5, 8, 3, **{name: "x"})

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -38,7 +39,7 @@ def test_repr_is_one_line(model_class: type[GraphModel]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_reset_draws_all_weights_anew_and_is_seeded(kind: str) -> None:
-    heads = {} if kind == "SASGNN" else {"head_layers": 2, "continue_bias": None}
+    heads: dict[str, Any] = {} if kind == "SASGNN" else {"head_layers": 2, "continue_bias": None}
     model = build(kind, edge_dim=2, decoder_layers=2, **heads)
     start = {k: p.detach().clone() for k, p in model.named_parameters()}
     torch.manual_seed(5)

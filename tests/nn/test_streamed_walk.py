@@ -13,6 +13,7 @@ from eegnn.nn import sasgnn
 from eegnn.nn.streamed_walk import same_steps
 from tests.nn.exit_examples import batch_of_graphs, features
 
+
 def test_plain_steps_alone_keep_their_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[int] = []
 
@@ -23,7 +24,7 @@ def test_plain_steps_alone_keep_their_moves(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sasgnn, "same_steps", noted)
     x, edges = torch.rand(4, 3), torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
     for options in ({"conv_dropout": 0.2}, {"activation": "tanh"}, {"conv_norm": "batch"}):
-        SASGNN(3, 8, 2, 4, recompute=True, **options)(x, edges)  # type: ignore[arg-type]
+        SASGNN(3, 8, 2, 4, recompute=True, **options)(x, edges)
     with torch.no_grad():
         SASGNN(3, 8, 2, 4, recompute=True)(x, edges)
     assert not called

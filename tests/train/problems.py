@@ -12,6 +12,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from eegnn.data.problem import Metric, Problem
+from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
 from eegnn.train.loop import Trainer
 from eegnn.train.run import RunFolder
@@ -20,8 +22,8 @@ from tests.graphs import both_ways
 SMALL: dict[str, Any] = {"dataset": "by-hand", "hidden_channels": 8, "num_layers": 4, "epochs": 5}
 #: Dropout, beside the noise of the exits: every random number matters.
 NOISY: dict[str, Any] = {"options": {"dropout": 0.3}}
-#: Heads as they are drawn: units leave at different layers before anything is learned.
-UNDECIDED: dict[str, Any] = {"continue_bias": None}
+#: By problem, a preference for continue with which :func:`undecided` lets units leave one by one.
+PREFERENCE = {"ring": 4.0, "rings": 3.0, "means": 2.0}
 #: Of the atoms of `molecule_problem`.
 KINDS = (5, 2)
 
@@ -119,6 +121,17 @@ def new_run(path: Path, problem: Problem, **settings: Any) -> Trainer:
     trainer = Trainer(config, problem, RunFolder(path))
     trainer.folder.start(config, problem.task, problem.scale)
     return trainer
+
+
+def undecided(model: GraphModel, problem: Problem) -> GraphModel:
+    """Let units leave at different layers: the larger their states grow, the earlier."""
+    assert isinstance(model, EEGNN)
+    last = model.loop.confidence.head.lins[-1]  # type: ignore[attr-defined]
+    signs = torch.tensor([1.0, -1.0])
+    with torch.no_grad():
+        last.weight.copy_(-signs.unsqueeze(1).expand_as(last.weight))
+        last.bias.copy_(PREFERENCE[problem.name] * signs)
+    return model
 
 
 def resumed_run(path: Path, problem: Problem) -> Trainer:

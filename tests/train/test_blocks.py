@@ -15,7 +15,6 @@ from eegnn.train.loop import Trainer
 from eegnn.train.run import RunFolder
 from tests.train.problems import (
     NOISY,
-    UNDECIDED,
     Killed,
     graph_problem,
     killed_after,
@@ -24,6 +23,7 @@ from tests.train.problems import (
     outcome,
     resumed_run,
     small_config,
+    undecided,
 )
 
 
@@ -69,10 +69,11 @@ def test_the_order_of_blocks_is_that_of_the_generator() -> None:
 @pytest.mark.parametrize("knobs", [{}, {"max_layers": 2}, {"exit_threshold": 0.2}], ids=str)
 def test_scores_and_exits_are_those_of_the_whole_graph(tmp_path: Path, knobs: Any) -> None:
     problem = node_problem()
-    model = new_run(tmp_path, problem, options=UNDECIDED).model
+    model = undecided(new_run(tmp_path, problem).model, problem)
     parts = ("train", "val", "test")
     whole = evaluate(model, Batches(problem, 32), parts, **knobs)
     found = evaluate(model, Batches(problem, 32, blocks=5), parts, **knobs)
+    assert len(whole["train"].layer.unique()) > 1
     for part in parts:
         assert torch.equal(found[part].layer, whole[part].layer)
         torch.testing.assert_close(found[part].out, whole[part].out, rtol=0, atol=1e-5)

@@ -10,28 +10,29 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from eegnn import EEGNN
+from eegnn.data.problem import Problem
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 from eegnn.train.evaluate import evaluate
 from eegnn.train.models import build_model
 from tests.train.problems import (
-    UNDECIDED,
     graph_problem,
     node_problem,
     regression_problem,
     small_config,
+    undecided,
 )
 
 
-def undecided(problem: Any, seed: int = 0) -> GraphModel:
-    torch.manual_seed(seed)
-    return build_model(small_config(options=UNDECIDED), problem)
+def new_model(problem: Problem) -> GraphModel:
+    torch.manual_seed(0)
+    return undecided(build_model(small_config(), problem), problem)
 
 
 @pytest.mark.parametrize("part", ["train", "val", "test"])
 def test_nodes_are_scored_as_by_hand(part: str) -> None:
     problem = node_problem()
-    model, graph = undecided(problem), problem.graphs[0]
+    model, graph = new_model(problem), problem.graphs[0]
     found = evaluate(model, Batches(problem, 1), (part,))[part]
     out, exits = model.predict(graph.x, graph.edge_index)
     index: Tensor = getattr(problem, part)
@@ -46,7 +47,7 @@ def test_nodes_are_scored_as_by_hand(part: str) -> None:
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_graphs_are_scored_as_by_hand(size: int) -> None:
     problem = graph_problem()
-    model = undecided(problem)
+    model = new_model(problem)
     found = evaluate(model, Batches(problem, size), ("val", "test"))
     for part in ("val", "test"):
         index: Tensor = getattr(problem, part)
@@ -60,7 +61,7 @@ def test_graphs_are_scored_as_by_hand(size: int) -> None:
 
 def test_errors_are_reported_on_the_scale_of_the_problem() -> None:
     plain = regression_problem(scale=1.0)
-    model = undecided(plain)
+    model = new_model(plain)
     error = evaluate(model, Batches(plain, 2), ("val",))["val"]
     scaled = evaluate(model, Batches(replace(plain, scale=40.0), 2), ("val",))["val"]
     assert error.score == pytest.approx((error.out - error.y).abs().mean().item())
@@ -70,7 +71,7 @@ def test_errors_are_reported_on_the_scale_of_the_problem() -> None:
 
 @pytest.mark.parametrize("problem", [node_problem(), graph_problem()], ids=["node", "graph"])
 def test_knobs_reach_the_model(problem: Any) -> None:
-    model, batches = undecided(problem), Batches(problem, 4)
+    model, batches = new_model(problem), Batches(problem, 4)
     own = evaluate(model, batches, ("test",))["test"]
     assert own.layer.max() > own.layer.min()
     limited = evaluate(model, batches, ("test",), max_layers=2)["test"]
@@ -92,7 +93,7 @@ def test_evaluation_leaves_mode_and_random_numbers_alone() -> None:
 
 def test_one_graph_passes_through_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, calls = node_problem(), []
-    model = undecided(problem)
+    model = new_model(problem)
     original = EEGNN.predict
 
     def counted(self: EEGNN, *args: Any, **kwargs: Any) -> Any:
@@ -106,7 +107,7 @@ def test_one_graph_passes_through_the_model_once(monkeypatch: pytest.MonkeyPatch
 
 def test_exits_are_those_of_the_part() -> None:
     problem = node_problem()
-    found = evaluate(undecided(problem), Batches(problem, 1), ("val",))["val"]
+    found = evaluate(new_model(problem), Batches(problem, 1), ("val",))["val"]
     assert torch.equal(found.exits.layer, found.layer)
     assert found.exits.num_layers == 4
     assert found.exits.cost.item() == pytest.approx(found.layer.double().mean().item() / 4)

@@ -19,12 +19,12 @@ from eegnn.train.loop import Trainer
 from eegnn.train.metrics import METRICS
 from tests.train.problems import (
     NOISY,
-    UNDECIDED,
     graph_problem,
     new_run,
     node_problem,
     regression_problem,
     timeless,
+    undecided,
 )
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
@@ -86,10 +86,12 @@ def test_the_loss_of_an_epoch_is_that_of_all_its_units(tmp_path: Path) -> None:
 
 def test_a_line_holds_the_scores_and_exits_after_the_epoch(tmp_path: Path) -> None:
     problem = node_problem()
-    trainer = new_run(tmp_path, problem, epochs=3, options=UNDECIDED)
+    trainer = new_run(tmp_path, problem, epochs=3)
+    undecided(trainer.model, problem)
     line = lines_of(trainer)[-1]
     found = evaluate(trainer.model, Batches(problem, 1), ("val", "test"))
     layers = found["val"].layer.tolist()
+    assert len(set(layers)) > 1
     assert (line["val"], line["test"]) == (found["val"].score, found["test"].score)
     assert line["exit_mean"] == pytest.approx(sum(layers) / len(layers))
     assert line["exit_quantiles"] == [float(np.quantile(layers, q)) for q in (0.1, 0.5, 0.9)]
@@ -104,6 +106,7 @@ def test_every_epoch_is_reported_and_written(problem: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.filterwarnings("ignore:nobody left")
 def test_the_test_figure_is_that_of_the_first_best_validation_epoch(
     problem: str, tmp_path: Path
 ) -> None:
@@ -148,7 +151,9 @@ def test_without_patience_training_goes_to_the_end(tmp_path: Path) -> None:
 def test_the_learning_rate_warms_up_and_falls_like_a_cosine(
     epochs: int, warm_up: int, tmp_path: Path
 ) -> None:
-    trainer = new_run(tmp_path, node_problem(), epochs=epochs, lr=0.04, schedule="cosine")
+    trainer = new_run(
+        tmp_path, node_problem(), model="sasgnn", epochs=epochs, lr=0.04, schedule="cosine"
+    )
     rates = before_steps(trainer, lambda optimizer: optimizer.param_groups[0]["lr"])
     trainer.fit()
     rest = epochs - warm_up
@@ -158,7 +163,7 @@ def test_the_learning_rate_warms_up_and_falls_like_a_cosine(
 
 
 def test_a_constant_learning_rate_has_no_warm_up(tmp_path: Path) -> None:
-    trainer = new_run(tmp_path, node_problem(), epochs=40, lr=0.04)
+    trainer = new_run(tmp_path, node_problem(), model="sasgnn", epochs=40, lr=0.04)
     rates = before_steps(trainer, lambda optimizer: optimizer.param_groups[0]["lr"])
     trainer.fit()
     assert rates == [0.04] * 40

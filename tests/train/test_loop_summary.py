@@ -12,7 +12,7 @@ import torch
 
 from eegnn.data.problem import Problem
 from eegnn.train.run import RunFolder
-from tests.train.problems import graph_problem, new_run, node_problem, regression_problem
+from tests.train.problems import graph_problem, new_run, node_problem, regression_problem, undecided
 
 FIELDS = {
     "dataset",
@@ -68,7 +68,8 @@ def test_notes_on_the_problem_are_passed_on(tmp_path: Path) -> None:
     "problem", [node_problem(), graph_problem(), regression_problem()], ids=lambda p: p.name
 )
 def test_exits_are_those_of_the_best_weights(problem: Problem, tmp_path: Path) -> None:
-    trainer = new_run(tmp_path, problem, options=UNDECIDED, batch_size=100)
+    trainer = new_run(tmp_path, problem, batch_size=100)
+    undecided(trainer.model, problem)
     trainer.fit()
     best = trainer.folder.model()
     with np.load(tmp_path / "exits.npz") as exits:
@@ -82,10 +83,13 @@ def test_exits_are_those_of_the_best_weights(problem: Problem, tmp_path: Path) -
 
 
 def test_exit_statistics_are_those_of_the_test_part(tmp_path: Path) -> None:
-    found = new_run(tmp_path, node_problem(), options=UNDECIDED).fit()["exits"]
+    problem = node_problem()
+    trainer = new_run(tmp_path, problem)
+    undecided(trainer.model, problem)
+    found = trainer.fit()["exits"]
     with np.load(tmp_path / "exits.npz") as exits:
         layer = exits["test_layer"]
-    assert found["min"] == layer.min()
+    assert found["min"] == layer.min() < layer.max()
     assert found["median"] == pytest.approx(np.median(layer), abs=0.5)
     assert found["mean"] == pytest.approx(layer.mean())
     assert found["max"] == layer.max()

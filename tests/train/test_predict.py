@@ -17,12 +17,12 @@ from eegnn.train import predict
 from eegnn.train.predict import predict_to_csv
 from eegnn.train.run import RunFolder
 from tests.train.problems import (
-    UNDECIDED,
     graph_problem,
     molecule_problem,
     new_run,
     node_problem,
     regression_problem,
+    undecided,
 )
 
 
@@ -52,7 +52,9 @@ def problem(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def run(problem: Problem, tmp_path: Path) -> Path:
-    new_run(tmp_path / "run", problem, epochs=2, batch_size=5, options=UNDECIDED).fit()
+    trainer = new_run(tmp_path / "run", problem, epochs=2, batch_size=5)
+    undecided(trainer.model, problem)
+    trainer.fit()
     return tmp_path / "run"
 
 
@@ -88,6 +90,7 @@ def test_all_units_of_a_run_are_predicted(run: Path, problem: Problem, tmp_path:
     count = predict_to_csv(run, tmp_path / "out.csv", None, None)
     found = rows_of(tmp_path / "out.csv")
     assert count == len(found)
+    assert len({row["exit_layer"] for row in found}) > 1
     assert_same(found, by_hand(run, problem, problem.graphs))
 
 
@@ -128,7 +131,7 @@ def molecules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Problem:
     kinds = (made.node_categories, made.edge_categories)
     monkeypatch.setattr(predict, "prepare", lambda config, root: made)
     monkeypatch.setattr(predict, "categories_of", lambda dataset: kinds)
-    new_run(tmp_path / "run", made, epochs=2, batch_size=5, options=UNDECIDED).fit()
+    new_run(tmp_path / "run", made, epochs=2, batch_size=5).fit()
     return made
 
 

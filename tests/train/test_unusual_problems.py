@@ -9,17 +9,13 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from eegnn.data.npz import write_npz
-from eegnn.train import predict
 from eegnn.train.config import make_config, parse_overrides
 from eegnn.train.loop import TrainingError
 from eegnn.train.models import build_model
-from eegnn.train.predict import predict_to_csv
 from tests.train.problems import (
     graph_problem,
     new_run,
     node_problem,
-    regression_problem,
     small_config,
 )
 
@@ -86,20 +82,3 @@ def test_a_graph_without_nodes_is_scored_too(tmp_path: Path) -> None:
         x=torch.zeros(0, 2), edge_index=torch.zeros(2, 0, dtype=torch.int64), y=torch.tensor([0])
     )
     assert math.isfinite(new_run(tmp_path, replace(problem, graphs=made)).fit()["val"])
-
-
-def test_the_data_folder_is_used_for_the_scale_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Any:
-        asked.append((split, root))
-        return regression_problem()
-
-    new_run(tmp_path / "run", regression_problem(), epochs=1, split=3).fit()
-    graph = regression_problem().graphs[0]
-    write_npz(tmp_path / "new.npz", Data(x=graph.x, edge_index=graph.edge_index))
-    monkeypatch.setattr(predict, "open_problem", open_problem)
-    predict_to_csv(tmp_path / "run", tmp_path / "out.csv", tmp_path / "new.npz", Path("data"))
-    assert asked == [(3, Path("data"))]

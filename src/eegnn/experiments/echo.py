@@ -89,6 +89,6 @@ EXPERIMENT = Experiment(
     cells=cells,
     findings=findings,
     draw=draw_bars,
-    why="Fewer epochs than the paper's 1000. The graphs are generated anew, with the topologies and "
-    "sizes of the benchmark's description.",
+    why="Fewer epochs than the paper's 1000. The graphs are generated anew, with the topologies "
+    "and sizes of the benchmark's description.",
 )

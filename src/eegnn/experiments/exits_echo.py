@@ -81,9 +81,9 @@ EXPERIMENT = Experiment(
     title="Task awareness: exits on ECHO",
     shows="The exits of AP-GCN and EEGNN on sssp and ecc (fig:box_plot_sssp_exit, "
     "fig:ecc_step_distributions) and their errors (tab:echo_results).",
-    settings="The runs of the two models in echo, on all graphs: the recipe of EEGNN is ours, that of "
-    "AP-GCN the paper's (tab:apgcn_hyperparams) with fewer epochs. Runs differ in their seed. Exits "
-    "are counted as steps taken, in the test graphs.",
+    settings="The runs of the two models in echo, on all graphs: the recipe of EEGNN is ours, that "
+    "of AP-GCN the paper's (tab:apgcn_hyperparams) with fewer epochs. Runs differ in their seed. "
+    "Exits are counted as steps taken, in the test graphs.",
     quick="144 graphs, 10 epochs, one seed",
     minutes=(600, 3),
     cells=cells,

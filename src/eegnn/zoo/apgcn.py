@@ -123,7 +123,7 @@ class APGCN(GraphModel):
             goes_on = POOLS["max"](goes_on.T, adj).T
         time = goes_on.sum(dim=0)
         return self._pooled(mixed, adj), Exits(
-            layer=time.long(),
+            layer=(1 + time.long()).clamp(max=limit),  # whoever halts has taken a step
             time=time,
             tau=goes_on,
             cost=ponder / (self.num_layers * max(adj.num_nodes, 1)),
