@@ -117,7 +117,7 @@ class SASGNN(GraphModel):
         steps: list[SASStep] = [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
         if self.solver == "euler":
             h = self._walk(steps, h, adj, limit)
-        elif limit:
+        else:
             h = self._integrate(steps[0], h, adj, limit * self.step_size)
         units = h if self.level == "node" else POOLS[self.pool](h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
@@ -147,7 +147,7 @@ class SASGNN(GraphModel):
         )
 
     def _walk(self, steps: Sequence[SASStep], h: Tensor, adj: Adjacency, limit: int) -> Tensor:
-        if self.recompute and limit and can_stream(steps, h) and all(s.is_plain(h) for s in steps):
+        if self.recompute and can_stream(steps, h) and all(s.is_plain(h) for s in steps):
             return same_steps(steps, h, adj, self.step_size, limit)
         in_place = not torch.is_grad_enabled() and all(isinstance(s, SASStep) for s in steps)
         buffer = torch.empty_like(h) if in_place else None
