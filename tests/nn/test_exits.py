@@ -90,7 +90,7 @@ def test_a_unit_is_recorded_when_it_first_leaves_and_the_last_step_takes_the_res
     assert recorder.time.tolist() == [1.0, 3.0, 6.0]
     assert recorder.state is not None
     assert recorder.state.tolist() == [[1.0], [2.0], [3.0]]
-    assert recorder.exits(expected=False).cost.item() == pytest.approx(6 / 3 / 4)
+    assert recorder.finish(expected=False)[1].cost.item() == pytest.approx(6 / 3 / 4)
 
 
 def test_before_the_last_step_some_have_not_left() -> None:
@@ -104,4 +104,4 @@ def test_the_expected_cost_counts_each_step_with_the_probability_of_taking_it() 
     recorder = record([[True], [False], [False]], odds)
     assert recorder.log_stay.exp().item() == pytest.approx((3 / 4) ** 3)
     expected = (1 + 3 / 4 + (3 / 4) ** 2) / 4
-    assert recorder.exits(expected=True).cost.item() == pytest.approx(expected)
+    assert recorder.finish(expected=True)[1].cost.item() == pytest.approx(expected)

@@ -45,8 +45,8 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
             program.observe(h, recorder.log_stay)
         if not program.training and bool(recorder.left.all()):
             break
-    assert recorder.state is not None
-    return program.readout(recorder.state), recorder.exits(expected=program.training)
+    state, exits = recorder.finish(expected=program.training)
+    return program.readout(state), exits
 
 
 def _layer(
@@ -219,7 +219,9 @@ class EarlyExit(nn.Module):
             sample=sample,
             observe=observe,
         )
-        return run(program, h, adj)
+        from eegnn import engine  # the engine imports this module
+
+        return engine.execute(program, h, adj)
 
     def trace(
         self,

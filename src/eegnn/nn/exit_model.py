@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
+import torch
 from torch import Tensor
 
 from eegnn import _check
@@ -104,6 +105,31 @@ class ExitModel(GraphModel):
         return self.loop.program(
             adj, edge_attr, self.decoder, max_layers=max_layers, exit_threshold=exit_threshold
         )
+
+    def explain_backend(
+        self,
+        x: Tensor | None,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        **knobs: Any,
+    ) -> str:
+        """Say which backend :meth:`predict` takes for these inputs, and why.
+
+        Args:
+            x, edge_index, edge_attr, batch, knobs: as in :meth:`predict`.
+        """
+        from eegnn import engine  # the engine imports the models
+
+        training = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                x, adj = self._enter(x, edge_index, edge_attr, batch)
+                program = self.loop.program(adj, edge_attr, self.decoder, **knobs)
+                return "{}: {}".format(*engine.choose(program, self._encode(x)))
+        finally:
+            self.train(training)
 
     def evolve(
         self,

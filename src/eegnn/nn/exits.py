@@ -24,6 +24,7 @@ class Exits:
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
         num_layers: the budget.
+        backend: what ran the loop, a name in :data:`eegnn.engine.BACKENDS`.
     """
 
     layer: Tensor
@@ -31,6 +32,7 @@ class Exits:
     tau: Tensor
     cost: Tensor
     num_layers: int
+    backend: str = "reference"
 
     @classmethod
     def all_at(cls, layer: int, num_layers: int, units: Tensor, step_size: float = 1.0) -> Exits:
@@ -86,23 +88,35 @@ class Exits:
 class ExitRecorder:
     """Keeps who has left, after how many steps, and with which state, while the loop runs.
 
+    A backend that drops units on the way calls :meth:`narrow`; all tensors are then of the units
+    that remain.
+
     Args:
         num_units: how many units there are.
         max_layers: steps after which everyone leaves.
         num_layers: the budget, of which the cost is a share.
         like: a tensor whose dtype and device the records take.
+
+    Attributes:
+        left: ``bool [U]``, who has left.
+        layer, time: ``[U]``, as in :class:`Exits`.
+        log_stay: ``[U]``, the log-probability of going on after all decisions so far.
+        state: ``[U, m']``, the states with which units left; ``None`` before the first step.
+        tau: the step sizes of each step, ``[num_units]``.
     """
 
     def __init__(self, num_units: int, max_layers: int, num_layers: int, like: Tensor) -> None:
         self.max_layers, self.num_layers = max_layers, num_layers
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), max_layers, device=like.device)
-        #: ``[U]``, the log-probability of going on after all decisions so far.
         self.log_stay = like.new_zeros(num_units)
         self.time = like.new_zeros(num_units)
-        self.tau: list[Tensor] = []
         self.state: Tensor | None = None
+        self.tau: list[Tensor] = []
         self._expected_steps = like.new_zeros(num_units)
+        self._num_units = num_units
+        self._units: Tensor | None = None  # those that remain; None: all
+        self._whole: dict[str, Tensor] = {}  # the records of all, once there are others
 
     def decide(self, delta: Tensor) -> Tensor:
         """Count a decision with log-odds ``delta`` ``[U]`` of continuing; return ``log_stay``."""
@@ -121,6 +135,8 @@ class ExitRecorder:
         """
         tau = tau.detach()
         self.time = self.time + tau.masked_fill(self.left, 0.0)
+        if self._units is not None:
+            tau = tau.new_zeros(self._num_units).index_copy_(0, self._units, tau)
         self.tau.append(tau)
         last = len(self.tau) == self.max_layers
         now = ~self.left if last else leave & ~self.left
@@ -131,13 +147,32 @@ class ExitRecorder:
         else:
             self.state = torch.where(now.unsqueeze(-1), state, self.state)
 
-    def exits(self, expected: bool) -> Exits:
-        """Return what was recorded; ``expected`` makes ``cost`` the expectation, with gradient."""
-        steps = self._expected_steps if expected else self.layer.to(self.time.dtype)
-        return Exits(
-            layer=self.layer,
-            time=self.time,
-            tau=torch.stack(self.tau),
-            cost=steps.sum() / max(steps.numel() * self.num_layers, 1),
-            num_layers=self.num_layers,
-        )
+    def narrow(self, rows: Tensor) -> None:
+        """Go on with these units alone, ``int64``; the records of the others are final."""
+        self._write()
+        self._units = rows if self._units is None else self._units[rows]
+        for name in ("left", "layer", "log_stay", "time", "state", "_expected_steps"):
+            setattr(self, name, getattr(self, name)[rows])
+
+    def finish(self, expected: bool, backend: str = "reference") -> tuple[Tensor, Exits]:
+        """Return the states ``[num_units, m']`` with which units left, and their exits.
+
+        Args:
+            expected: ``cost`` is the expectation over exits, with gradient.
+            backend: what ran the loop.
+        """
+        self._write()
+        layer, time, state = (self._whole[name] for name in ("layer", "time", "state"))
+        steps = self._expected_steps if expected else layer.to(time.dtype)
+        cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
+        return state, Exits(layer, time, torch.stack(self.tau), cost, self.num_layers, backend)
+
+    def _write(self) -> None:
+        """Write the records of the units that remain among those of all."""
+        for name in ("layer", "time", "state"):
+            if self._units is None:
+                self._whole[name] = getattr(self, name)
+            else:
+                self._whole[name] = self._whole[name].index_copy(
+                    0, self._units, getattr(self, name)
+                )

@@ -77,5 +77,5 @@ def head_on_graphs(
     if not getattr(head, "uses_graph", False):
         return head(units, adj)
     out = head(nodes, adj)
-    pooled = POOLS["mean"](out.view(out.size(0), -1), adj)
-    return pooled.view(-1, *out.shape[1:])
+    pooled = POOLS["mean"](out if out.dim() > 1 else out.unsqueeze(-1), adj)
+    return pooled if out.dim() > 1 else pooled.squeeze(-1)

@@ -1,0 +1,53 @@
+"""How the exit loop is run: every backend computes what ``nn.early_exit.run`` computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from eegnn.engine import pruned
+from eegnn.graph import Adjacency
+from eegnn.nn import early_exit
+from eegnn.nn.exits import Exits
+from eegnn.nn.program import Program
+
+Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
+
+#: By name; ``exits.backend`` tells which one was taken.
+BACKENDS: dict[str, Backend] = {"reference": early_exit.run, "pruned": pruned.run}
+
+
+class Choice(NamedTuple):
+    """The name of a backend, and why it is the one."""
+
+    backend: str
+    reason: str
+
+
+def choose(program: Program, h: Tensor) -> Choice:
+    """Choose the backend for a program and its initial states; this is the only place that does.
+
+    Args:
+        program: what is to be run.
+        h: initial states ``[n, m']``.
+    """
+    if program.training or torch.is_grad_enabled():
+        return Choice("reference", "gradients are on: autograd needs every step of every unit")
+    if program.noisy:
+        return Choice("reference", "noise is drawn for every unit at every step")
+    if program.observe is not None:
+        return Choice("reference", "somebody looks at all states")
+    if torch.is_autocast_enabled(h.device.type):
+        return Choice("reference", "autocast is on")
+    if (reason := pruned.refuses(program)) is not None:
+        return Choice("reference", reason)
+    return Choice("pruned", "what nobody needs any more is not computed")
+
+
+def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
+    """Run a program by the backend that :func:`choose` names; see
+    :func:`~eegnn.nn.early_exit.run`."""
+    return BACKENDS[choose(program, h).backend](program, h, adj)
