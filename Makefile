@@ -16,7 +16,7 @@ demo: $(VENV)/.user ## train on a generated Minesweeper board and draw who left 
 	@$(BIN)/eegnn demo
 
 test: $(VENV)/.dev ## run the tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
 
 lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff check .
