@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from eegnn.nn.sas import SASConv
     from eegnn.nn.sasgnn import SASGNN
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = ["EEGNN", "SASGNN", "Adjacency", "EarlyExit", "Exits", "SASConv", "load", "save"]
 
