@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import run
+from eegnn.nn.exit_loop import run
 from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.exits import Exits
 

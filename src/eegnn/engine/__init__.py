@@ -1,4 +1,4 @@
-"""How the exit loop is run: every backend computes what ``nn.early_exit.run`` computes."""
+"""How the exit loop is run: every backend computes what ``nn.exit_loop.run`` computes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from eegnn.engine import pruned
+from eegnn.engine.pruned import refuses
+from eegnn.engine.pruned import run as run_pruned
 from eegnn.graph import Adjacency
-from eegnn.nn import early_exit
+from eegnn.nn.exit_loop import run
 from eegnn.nn.exits import Exits
 from eegnn.nn.program import Program
 
 Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
 
 #: By name; ``exits.backend`` tells which one was taken.
-BACKENDS: dict[str, Backend] = {"reference": early_exit.run, "pruned": pruned.run}
+BACKENDS: dict[str, Backend] = {"reference": run, "pruned": run_pruned}
 
 
 class Choice(NamedTuple):
@@ -42,12 +43,12 @@ def choose(program: Program, h: Tensor) -> Choice:
         return Choice("reference", "somebody looks at all states")
     if torch.is_autocast_enabled(h.device.type):
         return Choice("reference", "autocast is on")
-    if (reason := pruned.refuses(program)) is not None:
+    if (reason := refuses(program)) is not None:
         return Choice("reference", reason)
     return Choice("pruned", "what nobody needs any more is not computed")
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """Run a program by the backend that :func:`choose` names; see
-    :func:`~eegnn.nn.early_exit.run`."""
+    :func:`~eegnn.nn.exit_loop.run`."""
     return BACKENDS[choose(program, h).backend](program, h, adj)

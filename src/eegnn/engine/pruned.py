@@ -41,7 +41,7 @@ def refuses(program: Program) -> str | None:
 
 
 def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
-    """Run Algorithm 1 or 2 without gradients and noise; see :func:`eegnn.nn.early_exit.run`.
+    """Run Algorithm 1 or 2 without gradients and noise; see :func:`eegnn.nn.exit_loop.run`.
 
     * The loop ends when everyone has left.
     * A graph that has left is dropped from the batch.

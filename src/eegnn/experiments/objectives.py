@@ -12,8 +12,8 @@ from torch.nn.functional import cross_entropy
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency, adjacency_of
 from eegnn.nn.advance import advance
-from eegnn.nn.early_exit import run
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_loop import run
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.program import Program
 

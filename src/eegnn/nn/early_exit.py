@@ -1,76 +1,23 @@
-"""Algorithms 1 and 2: the exit loop, over any step."""
+"""Early exit over any step, as a module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.advance import advance
-from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import ExitRecorder, Exits
-from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.exit_loop import run
+from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program
 from eegnn.nn.steps import as_steps, bound
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
-
-
-def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
-    r"""Run Algorithm 1 (nodes) or 2 (graphs) from the initial states :math:`\mathbf{H}^0`.
-
-    Args:
-        program: what is to be run.
-        h: initial states ``[n, m']``.
-        adj: the graph.
-
-    Returns:
-        Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
-    """
-    num_units = h.size(0) if program.level == "node" else adj.num_graphs
-    recorder = ExitRecorder(num_units, program.max_layers, program.num_layers, h)
-    if program.observe is not None:
-        program.observe(h, recorder.log_stay)
-    for layer in range(program.max_layers):
-        h, delta, drawn, tau = _layer(program, layer, h, adj, recorder.left)
-        leave = wants_to_leave(drawn, recorder.decide(delta), program.exit_threshold)
-        recorder.step(tau, leave, program.units(h, adj))
-        if program.observe is not None:
-            program.observe(h, recorder.log_stay)
-        if not program.training and bool(recorder.left.all()):
-            break
-    state, exits = recorder.finish(expected=program.training)
-    return program.readout(state), exits
-
-
-def _layer(
-    program: Program, layer: int, h: Tensor, adj: Adjacency, left: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    r"""Let the heads look at :math:`\mathbf{H}^l`, and take the step.
-
-    Returns:
-        :math:`\mathbf{H}^{l+1}`; and, ``[U]`` each, :math:`\delta = C_0 - C_1`, the same with
-        noise, and the step sizes :math:`\tau`.
-    """
-
-    def compute(h: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        delta, inv_temperature = program.look(h, adj)  # C^l and ν^l
-        drawn = delta + logistic_noise(delta) if program.noisy else delta
-        tau = program.step_sizes(continue_score(drawn, inv_temperature), adj)  # c^l(0)
-        if program.freezes:
-            tau = tau.masked_fill(left, 0.0)
-        h = advance(program.step(layer), h, adj, program.on_nodes(tau, adj))  # H + τ ΔH
-        return h, delta, drawn, tau
-
-    if program.recompute and torch.is_grad_enabled():
-        return checkpoint(compute, h, use_reentrant=False)
-    return compute(h)
 
 
 class EarlyExit(nn.Module):
@@ -219,9 +166,14 @@ class EarlyExit(nn.Module):
             sample=sample,
             observe=observe,
         )
-        from eegnn import engine  # the engine imports this module
+        return _engine().execute(program, h, adj)
 
-        return engine.execute(program, h, adj)
+    def explain_backend(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **knobs: Any
+    ) -> str:
+        """Say which backend :meth:`forward` takes with these arguments, and why."""
+        choice = _engine().choose(self.program(adj, edge_attr, **knobs), h)
+        return f"{choice.backend}: {choice.reason}"
 
     def trace(
         self,
@@ -259,6 +211,13 @@ class EarlyExit(nn.Module):
             f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
             f"level={self.level!r})"
         )
+
+
+def _engine() -> ModuleType:
+    """The engine, which imports the method; here alone the method asks for it."""
+    from eegnn import engine
+
+    return engine
 
 
 def _states(units: Tensor) -> Tensor:

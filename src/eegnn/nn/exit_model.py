@@ -119,15 +119,12 @@ class ExitModel(GraphModel):
         Args:
             x, edge_index, edge_attr, batch, knobs: as in :meth:`predict`.
         """
-        from eegnn import engine  # the engine imports the models
-
         training = self.training
         self.eval()
         try:
             with torch.no_grad():
                 x, adj = self._enter(x, edge_index, edge_attr, batch)
-                program = self.loop.program(adj, edge_attr, self.decoder, **knobs)
-                return "{}: {}".format(*engine.choose(program, self._encode(x)))
+                return self.loop.explain_backend(self._encode(x), adj, edge_attr, **knobs)
         finally:
             self.train(training)
 

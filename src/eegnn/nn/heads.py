@@ -157,7 +157,28 @@ class SASHead(nn.Module):
 HEADS: dict[str, Callable[..., nn.Module]] = {"mean": MeanGNN, "mlp": MLP, "sas": SASHead}
 
 
-class Confidence(nn.Module):
+class _Wrapped(nn.Module):
+    """A head with a start of its own."""
+
+    def __init__(self, head: nn.Module) -> None:
+        super().__init__()
+        self.head = head
+
+    @property
+    def uses_graph(self) -> bool:
+        """Whether the head reads neighbours."""
+        return bool(self.head.uses_graph)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()  # type: ignore[operator]
+        self._start()
+
+    def _start(self) -> None:
+        """Change the weights that were drawn."""
+
+
+class Confidence(_Wrapped):
     r"""The confidence :math:`f_c`: raw logits :math:`\mathbf{C}` over {continue, exit}.
 
     Args:
@@ -172,21 +193,10 @@ class Confidence(nn.Module):
     """
 
     def __init__(self, head: nn.Module, continue_bias: float | None = 3.0) -> None:
-        super().__init__()
-        self.head = head
+        super().__init__(head)
         if continue_bias is not None:
             _check.number("continue_bias", continue_bias, -1e3, 1e3)
         self.continue_bias = continue_bias
-        self._start()
-
-    @property
-    def uses_graph(self) -> bool:
-        """Whether the head reads neighbours."""
-        return bool(self.head.uses_graph)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.head.reset_parameters()  # type: ignore[operator]
         self._start()
 
     def _start(self) -> None:
@@ -206,7 +216,7 @@ class Confidence(nn.Module):
         return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias})"
 
 
-class Temperature(nn.Module):
+class Temperature(_Wrapped):
     r"""The inverse temperature :math:`1/\nu = \mathrm{softplus}(g(\mathbf{H})) + \nu_0` (Eq. 21).
 
     Args:
@@ -222,20 +232,9 @@ class Temperature(nn.Module):
     """
 
     def __init__(self, head: nn.Module, nu0: float = 0.1, zero_init: bool = False) -> None:
-        super().__init__()
-        self.head = head
+        super().__init__(head)
         self.nu0 = _check.number("nu0", nu0, 0)
         self.zero_init = _check.boolean("zero_init", zero_init)
-        self._start()
-
-    @property
-    def uses_graph(self) -> bool:
-        """Whether the head reads neighbours."""
-        return bool(self.head.uses_graph)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.head.reset_parameters()  # type: ignore[operator]
         self._start()
 
     def _start(self) -> None:
