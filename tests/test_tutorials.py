@@ -15,7 +15,10 @@ def test_there_are_tutorials() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
+def test_runs_from_top_to_bottom(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # other tests run beside it
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}

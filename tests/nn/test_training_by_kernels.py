@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.fixture(autouse=True)
 def same_noise() -> Iterator[None]:
     """Draw the same noise in single and in double precision."""
-    with mock.patch("eegnn.nn.early_exit.logistic_noise", lambda t: logistic_noise(t.float())):
+    with mock.patch("eegnn.nn.exit_loop.logistic_noise", lambda t: logistic_noise(t.float())):
         yield
 
 

@@ -95,7 +95,7 @@ def same_as_one(where: Path) -> dict[str, Any]:
     return cases(where, join())
 
 
-@patch("eegnn.nn.early_exit.logistic_noise", torch.zeros_like)
+@patch("eegnn.nn.exit_loop.logistic_noise", torch.zeros_like)
 def cases(where: Path, ranks: Ranks) -> dict[str, Any]:
     for name, (make, settings) in CASES.items():
         config, folder = small_config(**settings), RunFolder(where / name / str(ranks.size))

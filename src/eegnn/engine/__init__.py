@@ -39,8 +39,8 @@ def choose(program: Program, h: Tensor) -> Choice:
         return Choice("reference", "gradients are on: autograd needs every step of every unit")
     if program.noisy:
         return Choice("reference", "noise is drawn for every unit at every step")
-    if program.observe is not None:
-        return Choice("reference", "somebody looks at all states")
+    if program.observe is not None and program.exit_threshold != 1:
+        return Choice("reference", "all states are observed, also of those who have left")
     if torch.is_autocast_enabled(h.device.type):
         return Choice("reference", "autocast is on")
     if (reason := refuses(program)) is not None:

@@ -67,8 +67,10 @@ class _Run:
 
     def run(self) -> tuple[Tensor, Exits]:
         limit = self.program.max_layers
+        self._observe()
         for layer in range(limit):
             self._layer(layer)
+            self._observe()
             here = int((~self.recorder.left).sum())
             if here == 0:
                 break
@@ -96,6 +98,11 @@ class _Run:
         units = program.units(self.h, self.adj)[:count]
         # At node level these are the states themselves, which the next step changes.
         recorder.step(tau[:count], leave, units.clone() if recorder.state is None else units)
+
+    def _observe(self) -> None:
+        """Show the states, of which none is missing where nobody leaves before the last step."""
+        if self.program.observe is not None:
+            self.program.observe(self.h.clone(), self.recorder.log_stay)
 
     def _step(self, layer: int, tau: Tensor) -> None:
         step = self.program.step(layer)

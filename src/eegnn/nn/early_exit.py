@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_loop import run
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program
@@ -203,7 +202,7 @@ class EarlyExit(nn.Module):
             exit_threshold=1.0,
             observe=observe,
         )
-        run(program, h, adj)
+        _engine().execute(program, h, adj)  # to the bit what evaluation computes
         return torch.stack(outputs[1:]), torch.stack(log_stay[1:])
 
     def __repr__(self) -> str:
