@@ -35,7 +35,7 @@ bench: $(VENV)/.user ## measure speed, as ratios within one run
 	@$(BIN)/eegnn bench training
 
 clean: ## remove what was built
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/jupyter_execute build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EEGNN needs Python 3.11 or newer")'

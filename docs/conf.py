@@ -8,7 +8,7 @@ version = release = eegnn.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_nb"]
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"  # the notebooks are kept with their outputs; a test runs them
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "jupyter_execute"]
 html_theme = "furo"
 html_title = "EEGNN"
 autodoc_typehints = "none"  # the signatures carry them

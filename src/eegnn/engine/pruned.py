@@ -74,7 +74,7 @@ class _Run:
             here = int((~self.recorder.left).sum())
             if here == 0:
                 break
-            if 4 * here <= 3 * self.tried and layer + 1 < limit:
+            if 2 * here <= self.tried and layer + 1 < limit:
                 self.tried = here
                 self._narrow(limit - layer - 1)
         state, exits = self.recorder.finish(expected=False, backend="pruned")
