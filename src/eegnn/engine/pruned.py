@@ -18,6 +18,9 @@ from eegnn.nn.sas import SASStep
 ROW_WORK = 64
 #: Making a smaller graph takes the time of so many steps on it.
 BUILD_WORK = 2.0
+#: The graph is to shrink once so many of those who were here when it was last tried remain. For
+#: nodes trying takes a search through the graph, for graphs almost nothing.
+TRY = {"node": 0.5, "graph": 0.75}
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
@@ -74,7 +77,7 @@ class _Run:
             here = int((~self.recorder.left).sum())
             if here == 0:
                 break
-            if 2 * here <= self.tried and layer + 1 < limit:
+            if here <= TRY[self.program.level] * self.tried and layer + 1 < limit:
                 self.tried = here
                 self._narrow(limit - layer - 1)
         state, exits = self.recorder.finish(expected=False, backend="pruned")
