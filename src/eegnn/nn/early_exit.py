@@ -49,7 +49,7 @@ class EarlyExit(nn.Module):
         step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
             nodes of a graph, or a number, for the ablation.
         recompute: compute each layer again in the backward pass instead of keeping what autograd
-            needs of it: less memory, about a third more time.
+            needs of it: less memory, more time.
 
     Shapes:
         - **h**: ``[n, m']``

@@ -1,7 +1,8 @@
 """Algorithms 1 and 2: the loop in which every unit decides when to leave.
 
-This is the reference: plain PyTorch, to be read beside the paper. Whatever runs faster is in
-:mod:`eegnn.engine` and is tested against it.
+This is the reference, to be read beside the paper: plain PyTorch, but for the step in training,
+which :mod:`eegnn.nn.advance` takes by compiled kernels where there are any. Whatever runs faster is
+in :mod:`eegnn.engine` and is tested against it.
 """
 
 from __future__ import annotations
