@@ -21,12 +21,13 @@ LAYERS = [
     {"typing"},
     {"nn"},
     {"engine"},
-    {"blocks"},
     {"zoo"},
     {"io"},
     {"data"},
     {"train"},
-    {"analysis", "experiments", "bench", "report"},
+    {"analysis"},
+    {"studies", "bench", "report"},
+    {"experiments"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -36,7 +37,7 @@ HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "lightning_fabric")
 
 
 def part(module: str) -> str:
-    """`eegnn.nn.sas` → `nn`; the package itself → `__init__`."""
+    """`eegnn.nn.sas_conv` → `nn`; the package itself → `__init__`."""
     return [*module.split("."), "__init__"][1]
 
 

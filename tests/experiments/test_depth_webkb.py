@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from eegnn.experiments.depth_webkb import CLAIMS, DATASETS, DEPTHS, MODELS, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.studies.study import Measured, Plan
 
 
 def table(shift: dict[tuple[str, int], float]) -> list[Measured]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from eegnn.experiments.exits_echo import ERROR, EXIT, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.studies.study import Measured, Plan
 
 Numbers = dict[tuple[str, str], tuple[float, float]]
 #: Error and mean exit, as in the paper for ecc.

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from eegnn.experiments.graph_transfer import DISTANCES, MODELS, TOPOLOGIES, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.studies.study import Measured, Plan
 
 #: The paper's order.
 ERRORS = {"A-DGN": 1e-6, "SWAN": 1e-5, "SAS-GNN": 1e-4, "GRAFF": 1e-1, "GCN": 1e-2}

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from eegnn.analysis.run import open_run
-from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity, stopwatch
-from eegnn.experiments.study import Plan
+from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity
+from eegnn.studies import stopwatch
+from eegnn.studies.study import Plan
 from eegnn.train.config import make_config
 from eegnn.train.metrics import score_of
 from eegnn.train.start import train

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from eegnn.experiments.parameters import PAPER, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.studies.study import Measured, Plan
 
 
 def table() -> list[Measured]:

@@ -8,8 +8,8 @@ from eegnn.data.registry import DATASETS
 from eegnn.data.registry import find as find_dataset
 from eegnn.experiments import registry
 from eegnn.experiments.registry import EXPERIMENTS, by_cost, find, missing_data
-from eegnn.experiments.study import Measured, Plan
 from eegnn.io import MODELS
+from eegnn.studies.study import Measured, Plan
 from eegnn.train.config import make_config
 from eegnn.train.models import NAMES
 
@@ -103,7 +103,7 @@ def test_data_that_needs_the_network_is_missed(
     root = tmp_path_factory.mktemp("empty")
     found = missing_data(find("depth-webkb").configs(Plan()), root)
     assert found == ["texas", "wisconsin", "cornell"]
-    monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.experiments.tiny")
+    monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.studies.tiny")
     assert missing_data(find("tiny").configs(Plan()), root) == []
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from eegnn.experiments.robustness import PAPER, cells
-from eegnn.experiments.study import Plan
+from eegnn.studies.study import Plan
 
 
 def test_the_quick_version_has_all_widths_and_budgets_on_a_share_of_the_graphs() -> None:

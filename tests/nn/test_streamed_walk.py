@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eegnn import SASGNN, Adjacency
-from eegnn.nn import sasgnn
+from eegnn.nn import sas_gnn
 from eegnn.nn.streamed_walk import same_steps
 from tests.nn.exit_examples import batch_of_graphs, features
 
@@ -21,7 +21,7 @@ def test_plain_steps_alone_keep_their_moves(monkeypatch: pytest.MonkeyPatch) -> 
         called.append(1)
         return same_steps(*given)
 
-    monkeypatch.setattr(sasgnn, "same_steps", noted)
+    monkeypatch.setattr(sas_gnn, "same_steps", noted)
     x, edges = torch.rand(4, 3), torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
     for options in ({"conv_dropout": 0.2}, {"activation": "tanh"}, {"conv_norm": "batch"}):
         SASGNN(3, 8, 2, 4, recompute=True, **options)(x, edges)

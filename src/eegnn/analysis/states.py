@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from eegnn.graph import Adjacency
 from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.model import GraphModel
-from eegnn.nn.sas import SASConv
-from eegnn.nn.sasgnn import SASGNN
+from eegnn.nn.sas_conv import SASConv
+from eegnn.nn.sas_gnn import SASGNN
 
 
 def states_by_layer(

@@ -19,10 +19,10 @@ from rich.table import Table
 from eegnn.bench.figure import draw_panels
 from eegnn.bench.resident import resident
 from eegnn.bench.timing import use_threads
-from eegnn.blocks import infer, partition
 from eegnn.data.npz import read_npz
 from eegnn.data.powerlaw import powerlaw
 from eegnn.data.problem import Problem
+from eegnn.engine.blocked import infer, partition
 from eegnn.nn.eegnn import EEGNN
 from eegnn.train.config import make_config
 from eegnn.train.loop import Trainer

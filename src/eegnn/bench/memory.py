@@ -20,7 +20,7 @@ from eegnn.bench.shapes import Shape, shape
 from eegnn.bench.timing import medians, use_threads
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.model import GraphModel
-from eegnn.nn.sasgnn import SASGNN
+from eegnn.nn.sas_gnn import SASGNN
 
 WIDTH = 32
 LAYERS = (10, 20, 50, 100)

@@ -13,7 +13,7 @@ from rich.table import Table
 from eegnn.bench.figure import draw_panels
 from eegnn.bench.shapes import shape
 from eegnn.bench.timing import medians, use_threads
-from eegnn.nn.sas import SASConv
+from eegnn.nn.sas_conv import SASConv
 
 WIDTHS = (32, 64, 128)
 GRAPHS = ("minesweeper", "tolokers")

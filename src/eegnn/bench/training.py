@@ -17,8 +17,8 @@ from eegnn.bench.shapes import skewed_graph
 from eegnn.bench.timing import medians, use_threads
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency
-from eegnn.nn.sas import SASConv
-from eegnn.nn.sasgnn import SASGNN
+from eegnn.nn.sas_conv import SASConv
+from eegnn.nn.sas_gnn import SASGNN
 
 
 @dataclass(frozen=True)

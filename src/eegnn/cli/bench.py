@@ -217,17 +217,6 @@ def bench_blocks(
         )
 
 
-@bench.command("params")
-def bench_params(out: Figure = None, as_json: AsJson = False) -> None:
-    """Count parameters, beside the paper's tables."""
-    from eegnn.bench.params import compare, draw, table
-
-    rows = compare()
-    _show(table(rows), rows, draw, out, as_json)
-    if as_json:
-        print_json(rows=[row.as_dict() for row in rows])
-
-
 def _measuring() -> Any:
     return Console(stderr=True).status("measuring …")
 

@@ -17,9 +17,9 @@ from eegnn.cli.app import app, print_json
 from eegnn.cli.options import STORAGE, AsJson, DataDir
 
 if TYPE_CHECKING:
-    from eegnn.experiments.book import Book
-    from eegnn.experiments.runner import Watcher
-    from eegnn.experiments.study import Experiment, Plan
+    from eegnn.studies.runner import Watcher
+    from eegnn.studies.store import Book
+    from eegnn.studies.study import Experiment, Plan
     from eegnn.train.config import Config
 
 
@@ -96,7 +96,7 @@ def reproduce(
     if (name is not None) + list_all + (write_results is not None) != 1:
         raise typer.BadParameter("give one of NAME, --list and --write-results")
     from eegnn.experiments import registry
-    from eegnn.experiments.study import Plan
+    from eegnn.studies.study import Plan
 
     plan = Plan(quick, _numbers(splits))
     console = Console(stderr=as_json)
@@ -166,10 +166,10 @@ def _fetch(dataset: str, data_dir: Path | None, console: Console) -> bool:
 
 def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Console) -> None:
     from eegnn.experiments import registry
-    from eegnn.experiments.runner import measure
-    from eegnn.experiments.study import Plan
     from eegnn.io import write_atomically
-    from eegnn.report.study_results import Study, count, distinct, results_page
+    from eegnn.studies.results_page import Study, count, distinct, results_page
+    from eegnn.studies.runner import measure
+    from eegnn.studies.study import Plan
 
     studies = []
     for name in registry.EXPERIMENTS:
@@ -185,8 +185,8 @@ def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Con
 
 
 def _book(experiment: Experiment, plan: Plan, folder: Path) -> Book:
-    from eegnn.experiments.book import Book
-    from eegnn.report.study import file_name
+    from eegnn.studies.page import file_name
+    from eegnn.studies.store import Book
 
     field = None if experiment.measurement is None else experiment.measurement.field
     return Book(folder, file_name(experiment, plan), field)
@@ -202,8 +202,8 @@ def _reproduce(
     data_dir: Path | None,
     console: Console,
 ) -> dict[str, Any]:
-    from eegnn.experiments.runner import do_runs, measure
-    from eegnn.report.study import MARKS, study_rows, write_study
+    from eegnn.studies.page import MARKS, study_rows, write_study
+    from eegnn.studies.runner import do_runs, measure
 
     book = _book(experiment, plan, out)
     left: list[Config] = []

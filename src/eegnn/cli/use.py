@@ -37,7 +37,7 @@ def evaluate(
     All knobs work without training again: they show how much of the score is left when less is
     computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
-    from eegnn.blocks.ranks import is_first, joined
+    from eegnn.engine.blocked.ranks import is_first, joined
     from eegnn.nn.exit_model import freeze_after_exit
     from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
@@ -95,7 +95,7 @@ def predict(
 
     Writes a line for each node or graph: prediction, probability, exit layer and exit time.
     """
-    from eegnn.blocks.ranks import is_first, joined
+    from eegnn.engine.blocked.ranks import is_first, joined
     from eegnn.train.predict import predict_to_csv
 
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)

@@ -11,7 +11,7 @@ from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
 from eegnn.nn.heads import HEADS, Confidence, Temperature, reach
 from eegnn.nn.program import Program
-from eegnn.nn.sas import SASStep
+from eegnn.nn.sas_conv import SASStep
 
 #: Computing a row of a step, with its share of heads and readout, takes the time of this many
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).

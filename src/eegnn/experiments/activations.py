@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from eegnn.experiments.heterophilic import DATASETS, QUANTITIES, QUICK, SPLITS
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, each, means, printed, with_recipe, with_recipe_of
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import beside, each, means, printed, with_recipe, with_recipe_of
 from eegnn.train.config import Config
 
 GROUP = "Activations"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import (
     AUROC,
     MEAN_EXIT,
     Cell,
@@ -15,8 +16,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import each, means, with_recipe_of
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.tables import each, means, with_recipe_of
 from eegnn.train.config import Config
 
 DATASETS = {"Tolokers": "tolokers", "Questions": "questions"}

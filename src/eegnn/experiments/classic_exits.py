@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from eegnn.experiments.heterophilic import DATASETS, QUANTITIES, QUICK, SPLITS
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import (
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import (
     Printed,
     beside,
     each,
@@ -16,7 +17,6 @@ from eegnn.experiments.tables import (
     with_recipe,
     with_recipe_of,
 )
-from eegnn.report.study_figures import draw_bars
 from eegnn.train.config import Config
 
 ACTIVATIONS = {"ReLU": "relu", "ReLU + Tanh": "relu_tanh"}

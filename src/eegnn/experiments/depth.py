@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import (
     ACCURACY,
     AUROC,
     Cell,
@@ -15,8 +16,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import each, without_recipe
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.tables import each, without_recipe
 from eegnn.train.config import Config
 
 #: The panels, their data sets and quantities, and the settings that all models share.

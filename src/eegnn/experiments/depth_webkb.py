@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from eegnn.experiments.study import ACCURACY, Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import each
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import ACCURACY, Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import each
 from eegnn.train.config import Config
 from eegnn.train.start import configure
 

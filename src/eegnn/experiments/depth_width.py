@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 from eegnn.data.registry import DATASETS
-from eegnn.experiments.study import (
+from eegnn.nn.sas_gnn import SASGNN
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import (
     AUROC,
     PARAMETERS,
     Cell,
@@ -17,9 +19,7 @@ from eegnn.experiments.study import (
     Plan,
     Score,
 )
-from eegnn.experiments.tables import with_recipe
-from eegnn.nn.sasgnn import SASGNN
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.tables import with_recipe
 
 GROUP, COUNTS = "Minesweeper", "Parameters"
 LAYERS = (10, 50, 100)

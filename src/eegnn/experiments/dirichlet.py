@@ -10,7 +10,8 @@ from typing import Any
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import (
     Cell,
     Experiment,
     Finding,
@@ -20,8 +21,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import means, without_recipe
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.tables import means, without_recipe
 from eegnn.train.config import Config
 
 #: The panels, their data sets and widths (tab:hps_sensitivity_dirichlet).

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eegnn.experiments.study import MAE, Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, each, means, printed, with_recipe, with_recipe_of
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import MAE, Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import beside, each, means, printed, with_recipe, with_recipe_of
 from eegnn.train.config import Config
 
 GROUP = "ECHO"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.study import (
     MAE,
     MEAN_EXIT,
     Cell,
@@ -15,7 +16,6 @@ from eegnn.experiments.study import (
     Quantity,
     Score,
 )
-from eegnn.report.study_figures import draw_exits
 from eegnn.train.start import configure
 
 TASKS = {"sssp": "echo-sssp", "ecc": "echo-ecc"}

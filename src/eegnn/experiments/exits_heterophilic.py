@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from eegnn.experiments.heterophilic import DATASETS, runs
-from eegnn.experiments.study import Cell, Experiment, Line, Measured, Plan, Quantity, Score
-from eegnn.report.study_figures import draw_exits
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.study import Cell, Experiment, Line, Measured, Plan, Quantity, Score
 from eegnn.train.config import Config
 
 GROUP = "Exits of EEGNN"

@@ -7,7 +7,8 @@ from typing import Any
 
 from eegnn.experiments.heterophilic import MODELS, SPLITS
 from eegnn.experiments.heterophilic import PAPER as HETEROPHILIC
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_rules
+from eegnn.studies.study import (
     AUROC,
     Cell,
     Experiment,
@@ -17,8 +18,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import means, with_recipe
-from eegnn.report.study_figures import draw_rules
+from eegnn.studies.tables import means, with_recipe
 from eegnn.train.config import Config
 
 DATASETS = {"Minesweeper": "minesweeper", "Tolokers": "tolokers"}

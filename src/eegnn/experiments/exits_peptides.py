@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eegnn.experiments.lrgb import runs
-from eegnn.experiments.study import MEAN_EXIT, Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import means
-from eegnn.report.study_figures import draw_exits
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.study import MEAN_EXIT, Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import means
 
 GROUP = "Exits of EEGNN"
 TASKS = ("Peptides-func", "Peptides-struct")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from eegnn.experiments.heterophilic import DATASETS, QUICK
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_exit_distributions
+from eegnn.studies.study import (
     MEAN_EXIT,
     Cell,
     Experiment,
@@ -17,7 +18,6 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.report.study_figures import draw_exit_distributions
 from eegnn.train.start import configure
 
 FIELD = "exit_time"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from eegnn.experiments.study import LOG10_MSE, Cell, Experiment, Finding, Measured, Plan
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import LOG10_MSE, Cell, Experiment, Finding, Measured, Plan
 from eegnn.train.config import Config
 from eegnn.train.start import configure
 

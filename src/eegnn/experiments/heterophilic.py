@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import (
     AUROC,
     Cell,
     Experiment,
@@ -15,8 +16,7 @@ from eegnn.experiments.study import (
     Quantity,
     percent,
 )
-from eegnn.experiments.tables import beside, means, printed, with_recipe
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.tables import beside, means, printed, with_recipe
 from eegnn.train.config import Config
 
 GROUP = "Node classification"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from eegnn.experiments.heterophilic import DATASETS, GROUP, QUANTITIES, runs
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, means, printed
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan
+from eegnn.studies.tables import beside, means, printed
 from eegnn.train.config import Config
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}

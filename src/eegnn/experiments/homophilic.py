@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eegnn.experiments.study import Cell, Experiment, Plan, percent
-from eegnn.experiments.tables import beside, printed, with_recipe
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import Cell, Experiment, Plan, percent
+from eegnn.studies.tables import beside, printed, with_recipe
 
 DATASETS = {"Computer": "computers", "Photo": "photo", "CS": "cs", "Physics": "physics"}
 #: Trials in the paper.

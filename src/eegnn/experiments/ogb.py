@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eegnn.experiments.study import AUROC, Cell, Experiment, Plan, Quantity, Score, percent
-from eegnn.experiments.tables import with_recipe
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import AUROC, Cell, Experiment, Plan, Quantity, Score, percent
+from eegnn.studies.tables import with_recipe
 
 SEEDS = 4
 QUICK: dict[str, Any] = {"epochs": 1, "hidden_channels": 8}

@@ -10,7 +10,8 @@ from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import oracle
 from eegnn.analysis.run import open_run
 from eegnn.experiments.heterophilic import DATASETS, QUANTITIES, runs
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import (
     Cell,
     Experiment,
     Finding,
@@ -21,8 +22,7 @@ from eegnn.experiments.study import (
     Quantity,
     Score,
 )
-from eegnn.experiments.tables import means
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.tables import means
 
 GROUP = "SAS-GNN"
 NO_EXIT, OPTIMAL, EARLIEST = "No exit", "Optimal exit", "Earliest right exit"

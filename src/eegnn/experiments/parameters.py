@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from eegnn.data.registry import DATASETS
-from eegnn.experiments.study import PARAMETERS, Cell, Experiment, Finding, Measured, Plan, Score
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import PARAMETERS, Cell, Experiment, Finding, Measured, Plan, Score
 from eegnn.zoo.registry import ENTRIES, find
 
 GROUPS = {

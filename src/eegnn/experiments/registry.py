@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from eegnn.data.registry import find as find_dataset
-from eegnn.experiments.study import Experiment
+from eegnn.studies.study import Experiment
 from eegnn.train.config import Config
 
 #: Names on the command line, and the modules that hold the experiments.

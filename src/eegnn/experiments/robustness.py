@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.experiments.lrgb import MAE, SEEDS
-from eegnn.experiments.study import MEAN_EXIT, PARAMETERS, Cell, Experiment, Plan, Quantity, Score
-from eegnn.experiments.tables import with_recipe
-from eegnn.report.study_figures import draw_exits
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.study import MEAN_EXIT, PARAMETERS, Cell, Experiment, Plan, Quantity, Score
+from eegnn.studies.tables import with_recipe
 
 GROUP = "Peptides-struct"
 EXIT = "mean exit layer"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from eegnn.experiments.stopwatch import MILLISECONDS, STOPWATCH
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan, Score
-from eegnn.experiments.tables import each, means, with_recipe_of
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.stopwatch import MILLISECONDS, STOPWATCH
+from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan, Score
+from eegnn.studies.tables import each, means, with_recipe_of
 from eegnn.train.config import Config
 
 DATASETS = {

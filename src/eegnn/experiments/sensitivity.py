@@ -9,7 +9,8 @@ from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.study import (
     Cell,
     Experiment,
     Finding,
@@ -19,8 +20,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import means, with_recipe_of
-from eegnn.report.study_figures import draw_lines
+from eegnn.studies.tables import means, with_recipe_of
 from eegnn.train.batches import gather
 from eegnn.train.config import Config
 

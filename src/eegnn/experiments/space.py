@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan, Quantity, Score
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan, Quantity, Score
 from eegnn.zoo.registry import ENTRIES, find
 
 GROUP = "Weight matrices m' × m'"

@@ -7,8 +7,9 @@ from typing import Any
 
 from eegnn.experiments.heterophilic import DATASETS as NAMES
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK
-from eegnn.experiments.stopwatch import MILLISECONDS, STOPWATCH
-from eegnn.experiments.study import (
+from eegnn.studies.figures import draw_tradeoff
+from eegnn.studies.stopwatch import MILLISECONDS, STOPWATCH
+from eegnn.studies.study import (
     PARAMETERS,
     Cell,
     Experiment,
@@ -17,8 +18,7 @@ from eegnn.experiments.study import (
     Plan,
     Quantity,
 )
-from eegnn.experiments.tables import each, means, with_recipe_of
-from eegnn.report.study_figures import draw_tradeoff
+from eegnn.studies.tables import each, means, with_recipe_of
 from eegnn.train.config import Config
 from eegnn.train.recipes import find_recipe
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eegnn.experiments.study import ACCURACY, Cell, Experiment, Plan
-from eegnn.experiments.tables import beside, printed, with_recipe
-from eegnn.report.study_figures import draw_bars
+from eegnn.studies.figures import draw_bars
+from eegnn.studies.study import ACCURACY, Cell, Experiment, Plan
+from eegnn.studies.tables import beside, printed, with_recipe
 
 #: The cheapest first.
 DATASETS = {

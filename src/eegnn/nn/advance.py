@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import relu_tanh
 from eegnn.nn.compiled import kernels_for
-from eegnn.nn.sas import SASStep
+from eegnn.nn.sas_conv import SASStep
 
 #: What of a step is kept for the way back.
 Keep = Literal["delta", "move"]
@@ -178,7 +178,7 @@ def step_gradients(
     r"""What the gradient of :math:`\mathbf{H} + \tau\,\Delta\mathbf{H}` makes of itself.
 
     Args:
-        step: a plain one, see :meth:`~eegnn.nn.sas.SASStep.is_plain`.
+        step: a plain one, see :meth:`~eegnn.nn.sas_conv.SASStep.is_plain`.
         h, adj, tau: as in :func:`advance`.
         grad: of the new states.
         kept: by the step, of this ``kind``; else the step is taken again.

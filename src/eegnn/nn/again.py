@@ -11,7 +11,7 @@ from torch import Tensor
 
 from eegnn.graph import Adjacency
 from eegnn.nn.advance import step_gradients
-from eegnn.nn.sas import SASStep
+from eegnn.nn.sas_conv import SASStep
 
 
 def can_stream(steps: Sequence[Any], h: Tensor) -> bool:

@@ -35,7 +35,7 @@ class EarlyExit(nn.Module):
     and not in evaluation.
 
     Args:
-        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.nn.sas.SASConv` or any
+        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv` or any
             PyG convolution that keeps the width; or a list of ``num_layers`` of them. A step with
             a method ``bind(adj, edge_attr)`` is bound once for each forward pass.
         confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.

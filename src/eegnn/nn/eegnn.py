@@ -6,7 +6,7 @@ from typing import Unpack
 
 from eegnn.nn.exit_model import ExitArguments, ExitModel
 from eegnn.nn.model import arguments_in
-from eegnn.nn.sas import EdgeTerm, SASConv
+from eegnn.nn.sas_conv import EdgeTerm, SASConv
 from eegnn.nn.weights import Storage
 from eegnn.typing import Level
 

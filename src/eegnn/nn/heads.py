@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.sas import SASConv
+from eegnn.nn.sas_conv import SASConv
 
 
 class MeanGNN(nn.Module):

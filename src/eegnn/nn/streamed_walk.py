@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from eegnn.graph import Adjacency
 from eegnn.nn.advance import before, moved
 from eegnn.nn.again import Back, leaves, rebound, tensors_of
-from eegnn.nn.sas import SASStep
+from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.steps import of_layer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eegnn.experiments.objectives import READINGS, GradientMap, gradient_map
+from eegnn.analysis.objectives import READINGS, GradientMap, gradient_map
 
 _TITLES = {
     "before": "a cell leaves with its state before the step",

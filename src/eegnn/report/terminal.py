@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.table import Table
 
 from eegnn.analysis.calibrate import KEPT, Calibration, Choice
-from eegnn.experiments.demo import DemoResult
 from eegnn.nn.exits import Exits
+from eegnn.train.demo import DemoResult
 
 
 def exit_histogram(exits: Exits, width: int = 40) -> Table:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from eegnn.blocks.inference import check_model
-from eegnn.blocks.partition import partition
 from eegnn.data.categories import one_hot
 from eegnn.data.problem import Problem
+from eegnn.engine.blocked.inference import check_model
+from eegnn.engine.blocked.partition import partition
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
 from eegnn.train.distributed import ALONE, Ranks

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from eegnn.blocks.inference import infer
+from eegnn.engine.blocked.inference import infer
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, Units

@@ -11,12 +11,12 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from eegnn.blocks.inference import infer
-from eegnn.blocks.partition import partition
-from eegnn.blocks.ranks import is_first
 from eegnn.data.categories import width
 from eegnn.data.npz import read_graphs
 from eegnn.data.registry import categories_of
+from eegnn.engine.blocked.inference import infer
+from eegnn.engine.blocked.partition import partition
+from eegnn.engine.blocked.ranks import is_first
 from eegnn.io import write_atomically
 from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.exits import Exits

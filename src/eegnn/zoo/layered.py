@@ -13,7 +13,7 @@ from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel, Shared, arguments_in
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.sas import NORMS, NormLayer
+from eegnn.nn.sas_conv import NORMS, NormLayer
 from eegnn.typing import Level
 from eegnn.zoo.edges import edge_features
 

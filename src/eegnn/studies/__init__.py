@@ -1,0 +1,1 @@
+"""The framework of studies: runs, their results, tables and figures."""
