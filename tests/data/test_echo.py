@@ -127,13 +127,6 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_progress_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DIAMETERS", range(17, 19))
-    seen: list[tuple[int, int]] = []
-    echo("diam", SMALL, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(done, 12) for done in range(1, 13)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

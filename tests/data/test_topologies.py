@@ -6,7 +6,7 @@ import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from eegnn.data.topologies import TOPOLOGIES, Edges, distances
+from eegnn.data.topologies import TOPOLOGIES, Edges, distances, generate
 
 # The benchmark's table: nodes, degree and undirected edges, mean and standard deviation.
 TABLE = {
@@ -22,7 +22,7 @@ NAMES = pytest.mark.parametrize("name", TOPOLOGIES)
 
 
 def draw(name: str, diameter: int, seed: int = 0) -> Edges:
-    return TOPOLOGIES[name](np.random.default_rng([seed, diameter]), diameter)
+    return generate(name, np.random.default_rng([seed, diameter]), diameter)
 
 
 def as_networkx(edges: Edges) -> nx.Graph:

@@ -113,5 +113,5 @@ def test_a_share_is_missed_where_the_whole_is(
     monkeypatch.delenv("EEGNN_MIRROR", raising=False)
     config = make_config({"dataset": "peptides-func@0.1"})
     assert missing_data([config], tmp_path) == ["peptides-func@0.1"]
-    (tmp_path / find_dataset("peptides-func").home / "processed").mkdir(parents=True)
+    (tmp_path / find_dataset("peptides-func").folder / "processed").mkdir(parents=True)
     assert missing_data([config], tmp_path) == []

@@ -15,7 +15,8 @@ from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkP
 from torch_geometric.utils import remove_self_loops, to_undirected
 
 from eegnn import _check
-from eegnn.data.arrays import Arrays, cached, digest
+from eegnn.data.arrays import Arrays
+from eegnn.data.cache import cached, digest
 from eegnn.data.problem import Problem
 
 Encoding = Literal["rwse", "lappe"]

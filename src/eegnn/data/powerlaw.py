@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from eegnn import _check
-from eegnn.data.own_splits import seeded_split
 from eegnn.data.problem import Problem
+from eegnn.data.splits import random_split
 
 #: Nodes of the full size.
 NODES = 1_000_000
@@ -54,14 +54,14 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     community = np.arange(n) // size
     label = rng.permutation(np.arange(community[-1] + 1) % CLASSES)
     edges = _edges(weight, size, rng)
-    name = rng.permutation(n)  # neighbours in memory are no neighbours:  real graphs are not sorted
+    node = rng.permutation(n)  # as in real graphs, nodes are not numbered by community
     y = np.empty(n, dtype=np.int64)
-    y[name] = label[community]
+    y[node] = label[community]
     mean = rng.standard_normal((CLASSES, FEATURES), dtype=np.float32)
     mean *= SIGNAL / np.linalg.norm(mean, axis=1, keepdims=True)
     x = rng.standard_normal((n, FEATURES), dtype=np.float32)
     x += mean[y]
-    one_way = torch.from_numpy(name[edges])
+    one_way = torch.from_numpy(node[edges])
     return Data(
         x=torch.from_numpy(x),
         edge_index=torch.cat([one_way, one_way.flip(0)], dim=1),
@@ -70,11 +70,11 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
 
 
 def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
-    """The same as a problem, with ``size`` times a million nodes, 60/20/20 at random."""
+    """The graph of :func:`powerlaw` with ``size`` times a million nodes, split 60/20/20."""
     _check.number("size", size, 0.0, 1.0)
     nodes = round(size * NODES)
     data = powerlaw(nodes, seed)
-    train, val, test = seeded_split("powerlaw", nodes, seed)
+    split = random_split("powerlaw", nodes, seed)
     return Problem(
         name="powerlaw",
         graphs=[data],
@@ -82,13 +82,13 @@ def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
         task="classification",
         metric="accuracy",
         out_channels=CLASSES,
-        train=train,
-        val=val,
-        test=test,
+        train=split.train,
+        val=split.val,
+        test=split.test,
         inductive=False,
         notes={
             "source": f"generated, {nodes} nodes, seed {seed}",
-            "split": f"60/20/20 at random, seed {seed}",
+            "split": split.note,
             "features": "a weak mean of the class and noise",
         },
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 from torch_geometric.utils import homophily
 
 from eegnn.data.problem import Problem
-from eegnn.data.registry import find, open_dataset
+from eegnn.data.registry import find
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Difference(NamedTuple):
         figure: its name.
         published: in the paper.
         found: in the files; ``None`` if it could not be counted.
-        known: whether the registry records it as a slip of the publication, with what was found.
+        known: whether the registry records it as an error of the publication, with what was found.
     """
 
     figure: str
@@ -67,7 +66,7 @@ class Difference(NamedTuple):
 
 
 def statistics(problem: Problem) -> Statistics:
-    """Count."""
+    """Count nodes, edges and classes, and measure homophily where nodes have classes."""
     graphs = problem.graphs
     edges = torch.cat([data.edge_index for data in graphs], dim=1)
     loops = int((edges[0] == edges[1]).sum())
@@ -106,11 +105,6 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
     return (edge - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
-def check(name: str, root: Path | None = None) -> list[Difference]:
-    """Open a data set and return the published figures that it does not have."""
-    return differences(name, statistics(open_dataset(name, root=root)))
-
-
 def differences(name: str, measured: Statistics) -> list[Difference]:
     """Return the published figures that the measured ones, equally rounded, do not equal."""
     entry, found = find(name), measured.figures
@@ -119,7 +113,7 @@ def differences(name: str, measured: Statistics) -> list[Difference]:
             figure,
             published,
             found.get(figure),
-            known=_agree(entry.slips.get(figure), found.get(figure)),
+            known=_agree(entry.corrections.get(figure), found.get(figure)),
         )
         for figure, published in entry.figures.items()
         if not _agree(published, found.get(figure))

@@ -36,11 +36,7 @@ def line(generator: np.random.Generator, diameter: int) -> Edges:
     (Hops counted along the bare path would leave 1.7 nodes for each unit of diameter; the table
     says 2.65.) Of the lengths between 1.5 and 4.5 times the diameter, the largest that has this
     diameter is taken; if none has, another path is grown.
-
-    Returns:
-        Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     while True:
         edges, diameters = _grow_line(generator, round(4.5 * diameter))
         lengths = np.flatnonzero(diameters == diameter)
@@ -49,12 +45,7 @@ def line(generator: np.random.Generator, diameter: int) -> Edges:
 
 
 def ladder(generator: np.random.Generator, diameter: int) -> Edges:
-    """Two paths of ``diameter`` nodes joined by a rung at every node. Nothing is random.
-
-    Returns:
-        As :func:`line`.
-    """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
+    """Two paths of ``diameter`` nodes joined by a rung at every node. Nothing is random."""
     return _grid(2, diameter)
 
 
@@ -64,11 +55,7 @@ def grid(generator: np.random.Generator, diameter: int) -> Edges:
     The shorter side is 14 % to 50 % of the sum of both sides, uniformly. The sum is that of a full
     grid of this diameter or up to three less, for detours; draws of another diameter are thrown
     away.
-
-    Returns:
-        As :func:`line`.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     while True:
         sides = diameter + 2 - int(generator.integers(4))
         rows = max(2, round(sides * generator.uniform(0.14, 0.5)))
@@ -84,11 +71,7 @@ def tree(generator: np.random.Generator, diameter: int) -> Edges:
     Growth starts from the path that is the diameter, for by attachment alone trees stay shallow,
     and only nodes that leave the diameter as it is are eligible. Between 0.55 and 1.65 nodes are
     added for each step of the path, uniformly.
-
-    Returns:
-        As :func:`line`.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     path = diameter + 1
     total = path + round(diameter * generator.uniform(0.55, 1.65))
     parent = np.arange(-1, total - 1)
@@ -108,12 +91,7 @@ def tree(generator: np.random.Generator, diameter: int) -> Edges:
 
 
 def caterpillar(generator: np.random.Generator, diameter: int) -> Edges:
-    """A path with leaves: 0 … 11 of them, uniformly, each at a random inner node.
-
-    Returns:
-        As :func:`line`.
-    """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
+    """A path with leaves: 0 … 11 of them, uniformly, each at a random inner node."""
     hosts = generator.integers(1, diameter, size=int(generator.integers(12)))
     return _with_leaves(diameter, hosts)
 
@@ -124,11 +102,7 @@ def lobster(generator: np.random.Generator, diameter: int) -> Edges:
     Between 0.88 and 2.78 nodes are added for each step of the path, uniformly. Half of them are
     joined to a random inner node of the path, the others to a random one of these leaves, wherever
     that does not lengthen the diameter.
-
-    Returns:
-        As :func:`line`.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     extra = round(diameter * generator.uniform(0.88, 2.78))
     legs = generator.integers(1, diameter, size=extra - extra // 2)
     legs[0] = generator.integers(2, diameter - 1)  # one that can bear leaves
@@ -144,6 +118,21 @@ TOPOLOGIES: dict[str, Topology] = {
     "caterpillar": caterpillar,
     "lobster": lobster,
 }
+
+
+def generate(topology: str, generator: np.random.Generator, diameter: int) -> Edges:
+    """Draw a connected graph.
+
+    Args:
+        topology: a key of :data:`TOPOLOGIES`.
+        generator: the source of randomness.
+        diameter: at least 4.
+
+    Returns:
+        Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
+    """
+    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
+    return TOPOLOGIES[topology](generator, diameter)
 
 
 def distances(edges: Edges) -> NDArray[np.int64]:

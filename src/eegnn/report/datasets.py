@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
-from eegnn.data.entry import DataSet
+from eegnn.data.dataset import DataSet
 from eegnn.data.registry import DATASETS, find, open_dataset
 from eegnn.data.statistics import differences, statistics
 
@@ -90,7 +90,7 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
         "level": entry.level,
         "task": entry.task,
         "metric": entry.metric,
-        "splits": entry.splits,
+        "splits": entry.num_splits,
         **entry.figures,
         "licence": entry.licence,
         "citation": entry.citation,
