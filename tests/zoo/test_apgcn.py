@@ -14,7 +14,7 @@ from torch_geometric.utils import to_dense_adj
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
-from eegnn.zoo.apgcn import APGCN, _Smoothing
+from eegnn.zoo.apgcn import APGCN, _Propagation
 from tests.graphs import TRIANGLE_AND_TAIL, Matrix, Pairs, both_ways, dense, features, graphs
 
 few = settings(deadline=None, max_examples=8)
@@ -168,7 +168,7 @@ def test_without_dropping_the_matrix_is_that_of_gcn() -> None:
     n, edges = 5, both_ways(TRIANGLE_AND_TAIL)  # the last node is isolated
     index, weight = gcn_norm(edges, None, n, dtype=torch.float64)
     matrix = to_dense_adj(index, edge_attr=weight, max_num_nodes=n)[0]
-    smooth = _Smoothing(adjacency(n, TRIANGLE_AND_TAIL), 0.0, torch.float64)
+    smooth = _Propagation(adjacency(n, TRIANGLE_AND_TAIL), 0.0)
     found = smooth(torch.eye(n, dtype=torch.float64))
     assert torch.allclose(found, matrix, atol=1e-14)
 
@@ -176,7 +176,7 @@ def test_without_dropping_the_matrix_is_that_of_gcn() -> None:
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 def test_propagation_with_dropped_edges_has_the_right_gradient(p: float) -> None:
     ring = [(i, (i + 1) % 7) for i in range(7)]
-    smooth = _Smoothing(adjacency(7, ring), p, torch.float64)
+    smooth = _Propagation(adjacency(7, ring), p)
     x = torch.from_numpy(features(7, 1)).requires_grad_()
 
     def seeded(x: torch.Tensor) -> torch.Tensor:

@@ -217,9 +217,9 @@ def straight_through(cognn: CoGNN, x: Tensor, a: Tensor, noise: list[Matrix]) ->
         return (hard - soft.detach() + soft)[:, 0]
 
     def inverse_temperature(h: Tensor) -> Tensor:
-        if not isinstance(cognn.temperature, Temperature):
+        if not isinstance(cognn.learned_temperature, Temperature):
             return torch.ones_like(h[:, :1]) / cognn.config["temperature"]
-        weight = cognn.temperature.head.get_parameter("lins.0.weight")
+        weight = cognn.learned_temperature.head.get_parameter("lins.0.weight")
         return softplus(linear(h, weight)) + cognn.config["tau0"]
 
     assert cognn.norm is not None
@@ -272,15 +272,15 @@ def test_diagonal_scalings_are_edge_weights(aggregation: Any) -> None:
 
 def test_the_temperature_is_learned_from_the_state() -> None:
     cognn, h = model(tau0=0.25), torch.from_numpy(features(5, HIDDEN))
-    assert isinstance(cognn.temperature, Temperature)
-    weight = array(cognn.temperature.head.get_parameter("lins.0.weight"))
+    assert isinstance(cognn.learned_temperature, Temperature)
+    weight = array(cognn.learned_temperature.head.get_parameter("lins.0.weight"))
     expected = np.log1p(np.exp(array(h) @ weight.T)) + 0.25  # 1/ν
-    found = cognn.temperature(h, adjacency(5, []))
+    found = cognn.learned_temperature(h, adjacency(5, []))
     np.testing.assert_allclose(array(found), expected[:, 0], atol=1e-12)
 
 
 def test_the_temperature_starts_like_any_linear_layer() -> None:
-    weight = dict(CoGNN(1, 400, 1, 1).named_parameters())["temperature.head.lins.0.weight"]
+    weight = dict(CoGNN(1, 400, 1, 1).named_parameters())["learned_temperature.head.lins.0.weight"]
     assert weight.abs().max().item() == pytest.approx(400**-0.5, rel=0.05)
 
 

@@ -42,7 +42,7 @@ def by_hand(model: DRew, h: Matrix, n: int, pairs: Pairs) -> Matrix:
     d, past = distances(n, pairs), [h]
     for layer, block in enumerate(model.layers):
         total = np.zeros_like(h)
-        for k in range(1, min(layer + 1, model.max_hops) + 1):
+        for k in range(1, min(layer + 1, model.num_hops) + 1):
             delay = 0 if model.nu is None else max(0, k - model.nu)
             weight = array(block.get_parameter("weight"))[k - 1]
             apart = (d == k).astype(float)

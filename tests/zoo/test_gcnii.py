@@ -53,7 +53,3 @@ def test_its_number_of_parameters() -> None:
 def test_bad_options_are_named(options: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GCNII(4, 4, 2, 3, **options)  # type: ignore[arg-type]
-
-
-def test_a_step_has_a_short_repr() -> None:
-    assert repr(GCNIIStep(4, "tanh")) == "GCNIIStep(4, activation='tanh')"

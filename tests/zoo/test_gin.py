@@ -29,7 +29,3 @@ def test_a_step_is_pygs_layer(n: int, pairs: Pairs) -> None:
 
 def test_its_number_of_parameters() -> None:
     assert count(GIN(7, 32, 2, 10)) == (7 * 32 + 32) + 10 * 2 * (32 * 32 + 32) + 32 * 2
-
-
-def test_a_step_has_a_short_repr() -> None:
-    assert repr(GINStep(4, "tanh")) == "GINStep(4, activation='tanh')"

@@ -48,7 +48,3 @@ def test_a_model_of_one_layer_is_pygs_layer_on_the_given_columns() -> None:
 def test_its_number_of_parameters() -> None:
     layer = 2 * (32 * 32 + 32) + (3 * 32 + 32)
     assert count(GINE(7, 32, 2, 10, edge_dim=3)) == (7 * 32 + 32) + 10 * layer + 32 * 2
-
-
-def test_a_step_has_a_short_repr() -> None:
-    assert repr(GINEStep(4, "tanh")) == "GINEStep(4, activation='tanh')"

@@ -61,7 +61,8 @@ def test_without_coupling_it_is_a_damped_oscillator() -> None:
     with torch.no_grad():
         for weight in (*model.conv.parameters(), *model.residual.parameters()):
             weight.zero_()
-        found = model.integrate(torch.ones(1, 1, dtype=torch.float64), adjacency(1, []), 800)
+        h = torch.ones(1, 1, dtype=torch.float64)
+        found = model.run_layers(h, adjacency(1, []), None, 800)
     # x'' + 0.3 x' + 2 x = 0 from x = x' = 1, at time 4
     frequency = np.sqrt(2 - 0.15**2)
     wave = np.cos(4 * frequency) + (1 + 0.15) / frequency * np.sin(4 * frequency)

@@ -31,13 +31,13 @@ edge_models = pytest.mark.parametrize("kind", [GINE, GatedGCN, GT], ids=lambda k
 
 
 def model(kind: type[LayeredModel], num_layers: int = 3, **options: Any) -> LayeredModel:
-    return drawn(kind(4, 6, 2, num_layers, **options)).eval()  # type: ignore[arg-type]
+    return drawn(kind(4, 6, 2, num_layers, **options)).eval()
 
 
 class Doubling(nn.Module):
     """A step with nothing to learn but a factor, which starts at 2."""
 
-    def __init__(self, channels: int, activation: str) -> None:
+    def __init__(self, activation: str) -> None:
         super().__init__()
         self.factor = nn.Parameter(torch.full((), 2.0))
         self.activation = activation
@@ -49,9 +49,14 @@ class Doubling(nn.Module):
         return ACTIVATIONS[self.activation](self.factor * h)
 
 
+class DoublingModel(LayeredModel):
+    def make_step(self, layer: int) -> Doubling:
+        return Doubling(self.activation)
+
+
 def doubled(h: Tensor, num_layers: int = 3, **options: Any) -> Tensor:
     """States after some layers of doubling, undecoded."""
-    layered = LayeredModel(Doubling, 4, 4, 2, num_layers, **options).double()
+    layered = DoublingModel(4, 4, 2, num_layers, **options).double()
     layered.train(options.get("conv_dropout", 0) > 0)
     layered.decoder = nn.Identity()  # type: ignore[assignment]
     return layered.evolve(h, adjacency(h.size(0), []))[0].detach()
@@ -143,7 +148,7 @@ def test_the_gradient_is_the_slope(kind: type[LayeredModel]) -> None:
 
 @every_model
 def test_graphs_without_features_work(kind: type[LayeredModel]) -> None:
-    built = drawn(kind(0, 6, 2, 2))  # type: ignore[arg-type]
+    built = drawn(kind(0, 6, 2, 2))
     out = built(None, adjacency(N, PAIRS))
     assert out.shape == (N, 2)
     assert torch.allclose(out[0], out[1])  # two corners of a triangle, alike

@@ -37,7 +37,7 @@ def gradient_by_hand(part: HamiltonianGradient, x: Matrix, a: Matrix) -> Matrix:
 
 
 def damping_by_hand(model: PHDGN, q: Matrix, a: Matrix) -> Matrix:
-    term = model.damping
+    term = model.damping_term
     if term is None:
         return np.zeros_like(q)
     if term.form in ("param", "param+"):
@@ -53,7 +53,7 @@ def damping_by_hand(model: PHDGN, q: Matrix, a: Matrix) -> Matrix:
 
 
 def forcing_by_hand(model: PHDGN, q: Matrix, a: Matrix, time: float) -> Matrix:
-    term = model.forcing
+    term = model.forcing_term
     if term is None:
         return np.zeros_like(q)
     state = np.concatenate([q, np.full((len(q), 1), time)], axis=1)
@@ -166,9 +166,9 @@ def test_the_conservative_model_keeps_its_energy() -> None:
 
 def test_damping_takes_energy_away() -> None:
     damped = lively(PHDGN(3, M, 2, step_size=0.02, damping="param"))
-    assert damped.damping is not None
+    assert damped.damping_term is not None
     with torch.no_grad():
-        damped.damping.vector.fill_(1.0)
+        damped.damping_term.vector.fill_(1.0)
     found = energies(damped, 50)
     assert (found.diff() < 0).all()
     assert found[-1] < 0.8 * found[0]

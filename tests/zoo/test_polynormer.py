@@ -95,7 +95,7 @@ def test_states_are_the_formula(n: int, pairs: Pairs, options: dict[str, Any]) -
         h = local_by_hand(layer, h, n, pairs)
         total += h
     z = layer_norm(model.global_norm, total)
-    for layer in model.global_layers:
+    for layer in model.global_attention:
         z = np.maximum(linear(model.global_out, global_by_hand(layer, z)), 0)
     for on, expected in [(True, z), (False, total)]:
         model.global_on.fill_(on)
@@ -119,10 +119,10 @@ def pygs(model: Any, local_attn: bool) -> Any:
     )
     pairs: list[tuple[Any, Any]] = [
         (other.ln, model.global_norm),
-        (other.global_attn[0].h_lins, model.global_layers[0].gate),
-        (other.global_attn[0].k, model.global_layers[0].key),
-        (other.global_attn[0].v, model.global_layers[0].value),
-        (other.global_attn[0].lns, model.global_layers[0].norm),
+        (other.global_attn[0].h_lins, model.global_attention[0].gate),
+        (other.global_attn[0].k, model.global_attention[0].key),
+        (other.global_attn[0].v, model.global_attention[0].value),
+        (other.global_attn[0].lns, model.global_attention[0].norm),
         (other.global_attn[0].lin_out, model.global_out),
         (other.pred_global, model.decoder.mlp.lins[0]),
         (other.pred_local, model.decoder.mlp.lins[0]),
@@ -150,10 +150,10 @@ def test_with_one_head_and_one_global_layer_it_is_pygs_model(local_attn: bool) -
         Polynormer(3, 4, 2, 2, global_layers=1, local_attn=local_attn, beta=0.9, conv_norm=norm)
     )
     with torch.no_grad():
-        for layer in model.global_layers:
+        for layer in model.global_attention:
             layer.key.bias.zero_()
             layer.value.bias.zero_()
-        for beta in (layer.beta for layer in (*model.local_layers, *model.global_layers)):
+        for beta in (layer.beta for layer in (*model.local_layers, *model.global_attention)):
             beta.reset_parameters()
     other = pygs(model, local_attn)
     n, pairs = GRAPHS[0]

@@ -34,7 +34,3 @@ def test_a_step_is_pygs_layer(n: int, pairs: Pairs) -> None:
 
 def test_its_number_of_parameters() -> None:
     assert count(GraphSAGE(7, 32, 2, 10)) == (7 * 32 + 32) + 10 * (2 * 32 * 32 + 32) + 32 * 2
-
-
-def test_a_step_has_a_short_repr() -> None:
-    assert repr(SAGEStep(4, "tanh")) == "SAGEStep(4, activation='tanh')"

@@ -1,13 +1,15 @@
-"""What all models share: the door for inputs, encoder, pooling, decoder, and `predict`."""
+"""What all models share: arguments, checks of the inputs, encoder, pooling, decoder, `predict`."""
 
 from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, TypedDict
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.inits import reset
 
 from eegnn import _check
 from eegnn.graph import Adjacency, adjacency_of
@@ -29,11 +31,14 @@ class Shared(TypedDict, total=False):
     decoder_layers: int
 
 
+@dataclass(eq=False, repr=False)
 class GraphModel(nn.Module):
     r"""Encoder → states → (pool) → decoder.
 
-    A subclass says how states evolve, in :meth:`evolve`. ``config`` holds all arguments of its
-    constructor, from which :func:`eegnn.load` builds it again.
+    A subclass says how states evolve, in :meth:`evolve`. Models are dataclasses: the arguments of a
+    constructor are the fields of its class and of the classes above it. A subclass declares and
+    documents only the arguments that it adds, and makes its modules in ``__post_init__``.
+    ``config`` holds all arguments, from which :func:`eegnn.load` builds the model again.
 
     Args:
         in_channels: number of node features; 0 for none.
@@ -47,40 +52,42 @@ class GraphModel(nn.Module):
         decoder_layers: depth of the decoder.
     """
 
-    config: dict[str, Any]
+    in_channels: int
+    hidden_channels: int
+    out_channels: int
+    num_layers: int = 10
+    level: Level = "node"
+    _: KW_ONLY
+    pool: str = "mean"
+    edge_dim: int | None = None
+    dropout: float = 0.0
+    decoder_layers: int = 1
+
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
     decoder_bias: ClassVar[bool | None] = None  #: see :class:`~eegnn.nn.encoders.Decoder`
     cost_of_nodes: ClassVar[bool] = False  #: whether ``exits.cost`` averages nodes, not units
+    #: Submodules that were saved under another name before: that name → the name now.
+    former_names: ClassVar[dict[str, str]] = {}
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int,
-        level: Level = "node",
-        *,
-        pool: str = "mean",
-        edge_dim: int | None = None,
-        dropout: float = 0.0,
-        decoder_layers: int = 1,
-    ) -> None:
-        config = arguments_in(locals())
+    def __post_init__(self) -> None:
         super().__init__()
-        self.config = config
-        self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
-        self.hidden_channels = _check.integer("hidden_channels", hidden_channels, at_least=1)
-        self.out_channels = _check.integer("out_channels", out_channels, at_least=1)
-        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
-        self.level = _check.choice("level", level, ("node", "graph"))
-        self.pool = _check.choice("pool", pool, tuple(POOLS))
-        if edge_dim is not None and not self.uses_edges:
+        self.config = {field.name: getattr(self, field.name) for field in fields(self)}
+        _check.integer("in_channels", self.in_channels, at_least=0)
+        _check.integer("hidden_channels", self.hidden_channels, at_least=1)
+        _check.integer("out_channels", self.out_channels, at_least=1)
+        _check.integer("num_layers", self.num_layers, at_least=1)
+        _check.choice("level", self.level, ("node", "graph"))
+        _check.choice("pool", self.pool, tuple(POOLS))
+        if self.edge_dim is not None and not self.uses_edges:
             raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
-        self.edge_dim = edge_dim
-        _check.integer("decoder_layers", decoder_layers, at_least=1)
-        self.encoder = Encoder(in_channels, hidden_channels, dropout)
-        self.decoder = Decoder(
-            hidden_channels, out_channels, decoder_layers, dropout, self.decoder_bias
+        _check.integer("decoder_layers", self.decoder_layers, at_least=1)
+        self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout)
+        self.decoder = self.make_decoder(self.hidden_channels)
+
+    def make_decoder(self, channels: int) -> Decoder:
+        """Return a new decoder of states of this width."""
+        return Decoder(
+            channels, self.out_channels, self.decoder_layers, self.dropout, self.decoder_bias
         )
 
     @classmethod
@@ -99,7 +106,7 @@ class GraphModel(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            reset(module)
 
     @abstractmethod
     def evolve(
@@ -195,6 +202,10 @@ class GraphModel(nn.Module):
             return self.num_layers
         return min(_check.integer("max_layers", max_layers, at_least=1), self.num_layers)
 
+    def pool_units(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return what is decoded: the states of nodes, or those of graphs."""
+        return h if self.level == "node" else POOLS[self.pool](h, adj)
+
     def _encode(self, x: Tensor) -> Tensor:
         # Under autocast the products are in low precision; the states, which are sums, are not.
         return self.encoder(x).to(self.encoder.bias.dtype)
@@ -228,11 +239,57 @@ class GraphModel(nn.Module):
             )
         return x, adj
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        for former, name in self.former_names.items():
+            start = f"{prefix}{former}."
+            for key in [key for key in state_dict if key.startswith(start)]:
+                state_dict[f"{prefix}{name}.{key.removeprefix(start)}"] = state_dict.pop(key)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
             f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
         )
+
+
+class FixedDepthModel(GraphModel):
+    """A model without exits: every unit goes through all layers.
+
+    A subclass says what the layers are, in :meth:`run_layers`.
+    """
+
+    step_size = 1.0  #: what a layer adds to ``exits.time``
+
+    @abstractmethod
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Return the states of the nodes after the first ``num_layers`` layers.
+
+        Args:
+            h: initial states ``[n, m']``.
+            adj: the graph.
+            edge_attr: edge features.
+            num_layers: how many layers to run, at most as many as the model has.
+        """
+
+    def evolve(
+        self,
+        h: Tensor,
+        adj: Adjacency,
+        edge_attr: Tensor | None = None,
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+    ) -> tuple[Tensor, Exits]:
+        """Run all layers and decode; every unit leaves at the end."""
+        limit = self.fixed_depth(max_layers, exit_threshold, sample)
+        units = self.pool_units(self.run_layers(h, adj, edge_attr, limit), adj)
+        return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
 
 
 def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:
