@@ -121,6 +121,20 @@ def test_the_test_figure_is_that_of_the_first_best_validation_epoch(
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.filterwarnings("ignore:nobody left")
+def test_many_graphs_are_tested_when_validation_improves(problem: str, tmp_path: Path) -> None:
+    lines = lines_of(new_run(tmp_path, PROBLEMS[problem](), epochs=40, lr=0.05, batch_size=4))
+    sign = -1 if problem == "regression" else 1
+    best, improved = -math.inf, []
+    for line in lines:
+        improved.append(sign * line["val"] > best)
+        best = max(best, sign * line["val"])
+    assert not all(improved)
+    tested = [line["test"] is not None for line in lines]
+    assert tested == ([True] * 40 if problem == "node" else improved)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_weights_kept_are_those_of_the_best_epoch(problem: str, tmp_path: Path) -> None:
     made = PROBLEMS[problem]()
     trainer = new_run(tmp_path, made, epochs=15, lr=0.05)

@@ -6,7 +6,7 @@ from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
 from eegnn.train.config import make_config
 from eegnn.train.run import RunFolder
-from eegnn.train.start import configure, default_folder, take_up, train
+from eegnn.train.start import configure, default_folder, find_run, train
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ def test_a_second_run_in_the_same_folder_is_refused(board: str, tmp_path: Path) 
 
 def test_resume_takes_what_the_folder_holds_or_starts_anew(board: str, tmp_path: Path) -> None:
     config = make_config({"dataset": board, "epochs": 1, "num_layers": 2})
-    assert take_up(config, tmp_path / "run", resume=True) == (config, False)
-    assert take_up(config, tmp_path / "run", resume=False) == (config, False)
+    assert find_run(config, tmp_path / "run", resume=True) == (config, False)
+    assert find_run(config, tmp_path / "run", resume=False) == (config, False)
     train(config, tmp_path / "run")
-    assert take_up(config, tmp_path / "run", resume=True) == (config, True)
-    assert take_up(None, tmp_path / "run", resume=True) == (config, True)
+    assert find_run(config, tmp_path / "run", resume=True) == (config, True)
+    assert find_run(None, tmp_path / "run", resume=True) == (config, True)
 
 
 def test_resuming_another_run_than_the_one_wanted_is_refused(board: str, tmp_path: Path) -> None:
     train(make_config({"dataset": board, "epochs": 1, "num_layers": 2}), tmp_path / "run")
     wanted = make_config({"dataset": board, "epochs": 5, "num_layers": 2})
     with pytest.raises(ValueError, match="epochs=1, not 5"):
-        take_up(wanted, tmp_path / "run", resume=True)
+        find_run(wanted, tmp_path / "run", resume=True)

@@ -19,7 +19,7 @@ from eegnn.train.recipes import read_recipe
 from eegnn.train.spaces import SPACES, find_space
 from eegnn.train.start import train
 from eegnn.train.storage import open_storage
-from eegnn.train.tune import _repeats, tune
+from eegnn.train.tune import tune
 
 
 @pytest.fixture
@@ -117,17 +117,6 @@ def test_a_model_without_a_space_is_named() -> None:
         find_space("texas", "drew")
 
 
-def test_a_trial_of_its_own_repeats_none(config: Config, tmp_path: Path) -> None:
-    tune(config, 2, storage(tmp_path), tmp_path / "study")
-
-    study = optuna.load_study(
-        study_name=f"{config.dataset}-{config.model}", storage=storage(tmp_path)
-    )
-    late = study.ask()
-    assert late.number == 2
-    assert _repeats(optuna, late) is None
-
-
 def study_in(folder: Path, config: Config) -> optuna.Study:
     name = f"{config.dataset}-{config.model}"
     return optuna.create_study(
@@ -143,7 +132,7 @@ def finished(config: Config, folder: Path) -> int:
 def test_the_trial_of_a_dead_worker_is_done_again(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eegnn.train.storage.SILENCE", 1.0)
+    monkeypatch.setattr("eegnn.train.storage.HEARTBEAT_TIMEOUT", 1.0)
     dead = study_in(tmp_path, config).ask()  # and nobody runs it
     chosen = dead.suggest_float("lr", 1e-3, 1e-2, log=True)
     best = tune(config, 2, storage(tmp_path), tmp_path / "study")

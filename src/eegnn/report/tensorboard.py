@@ -79,7 +79,8 @@ def scalars(line: Line) -> Iterator[tuple[str, float]]:
     """
     yield "loss", line["loss"]
     yield "score/val", line["val"]
-    yield "score/test", line["test"]
+    if line["test"] is not None:
+        yield "score/test", line["test"]
     yield "exit/mean", line["exit_mean"]
     for name, layer in zip(("q10", "q50", "q90"), line["exit_quantiles"], strict=True):
         yield f"exit/{name}", layer
