@@ -60,7 +60,7 @@ def fork(*arguments: Any) -> int:
     if pid == 0:
         code = 1
         try:
-            storage.SILENCE = SILENCE
+            storage.HEARTBEAT_TIMEOUT = SILENCE
             work(*arguments)
             code = 0
         except BaseException:
