@@ -415,7 +415,6 @@ def test_autocast_works() -> None:
 
 def test_its_repr_is_one_line() -> None:
     assert repr(model()) == "CoGNN(3, 4, 2, num_layers=3, level='node')"
-    assert repr(model(action_layers=2).actions) == "ActionNets(2 layers, 'mean')"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,14 @@ class Shared(TypedDict, total=False):
     edge_dim: int | None
     dropout: float
     decoder_layers: int
+
+
+class PredictOptions(TypedDict, total=False):
+    """What can be changed in a prediction of a trained model; see :meth:`GraphModel.predict`."""
+
+    max_layers: int | None
+    exit_threshold: float | None
+    sample: bool | None
 
 
 @dataclass(eq=False, repr=False)
@@ -114,10 +122,7 @@ class GraphModel(nn.Module):
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Let the initial states ``h`` ``[n, m']`` evolve, and decode them.
 
@@ -125,7 +130,7 @@ class GraphModel(nn.Module):
             h: initial states.
             adj: the graph.
             edge_attr: edge features.
-            max_layers, exit_threshold, sample: see :meth:`predict`.
+            **options: see :meth:`predict`.
 
         Returns:
             Predictions ``[U, out_channels]`` and :class:`~eegnn.Exits`.
@@ -171,7 +176,7 @@ class GraphModel(nn.Module):
 
         Args:
             x, edge_index, edge_attr, batch: as in :meth:`forward`.
-            max_layers: stop everyone after so many steps.
+            max_layers: stop every unit after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value:
                 lower is earlier. ``None``: the paper's rule.
             sample: draw the Gumbel noise of training.
@@ -193,7 +198,10 @@ class GraphModel(nn.Module):
             self.train(training)
 
     def fixed_depth(
-        self, max_layers: int | None, exit_threshold: float | None, sample: bool | None
+        self,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
     ) -> int:
         """Return the number of layers to run, for a model without exits."""
         if exit_threshold is not None or sample:
@@ -253,43 +261,6 @@ class GraphModel(nn.Module):
             f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
             f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
         )
-
-
-class FixedDepthModel(GraphModel):
-    """A model without exits: every unit goes through all layers.
-
-    A subclass says what the layers are, in :meth:`run_layers`.
-    """
-
-    step_size = 1.0  #: what a layer adds to ``exits.time``
-
-    @abstractmethod
-    def run_layers(
-        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
-    ) -> Tensor:
-        """Return the states of the nodes after the first ``num_layers`` layers.
-
-        Args:
-            h: initial states ``[n, m']``.
-            adj: the graph.
-            edge_attr: edge features.
-            num_layers: how many layers to run, at most as many as the model has.
-        """
-
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Run all layers and decode; every unit leaves at the end."""
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        units = self.pool_units(self.run_layers(h, adj, edge_attr, limit), adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
 
 
 def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:

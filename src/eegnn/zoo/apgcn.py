@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel
+from eegnn.nn.model import GraphModel, PredictOptions
 from eegnn.nn.pooling import POOLS
 from eegnn.zoo.gcn import propagate_with_self_loops
 
@@ -26,7 +27,7 @@ class APGCN(GraphModel):
     r"""Adaptive propagation: an MLP predicts, then each node decides how far to smooth.
 
     The encoder and the decoder are the MLP; its scores :math:`\mathbf{Z}^0` ``[n, C]`` are
-    propagated, with self-loops in :math:`\tilde{\mathbf A}`, and a halting unit looks at them:
+    propagated, with self-loops in :math:`\tilde{\mathbf A}`, and a halting unit reads them:
 
     .. math::
         \mathbf{Z}^{k} = \tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}\tilde{\mathbf D}^{-1/2}
@@ -90,21 +91,19 @@ class APGCN(GraphModel):
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Decode first, then propagate the scores.
 
         ``exit_threshold`` takes the place of 0.99, ``max_layers`` that of :math:`L`.
         """
-        if sample:
+        if options.get("sample"):
             raise ValueError("sample=True needs a model that draws its exits; APGCN does not")
-        limit = self.fixed_depth(max_layers, None, None)
-        threshold = THRESHOLD
-        if exit_threshold is not None:
-            threshold = _check.number("exit_threshold", exit_threshold, 0, 1)
+        limit = self.fixed_depth(options.get("max_layers"))
+        threshold = options.get("exit_threshold")
+        if threshold is None:
+            threshold = THRESHOLD
+        _check.number("exit_threshold", threshold, 0, 1)
         scores = self._scores(h)
         mixed, goes_on, total = self._propagate(scores, adj, limit, threshold)
         ponder = (goes_on.sum(dim=0) + 1 - total).sum()

@@ -1,11 +1,11 @@
-"""Co-GNN (Finkelshtein, Huang, Bronstein and Ceylan, 2024): nodes choose whom they talk to."""
+"""Co-GNN (Finkelshtein, Huang, Bronstein and Ceylan, 2024): nodes choose when to communicate."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
-from eegnn.nn.model import GraphModel
+from eegnn.nn.model import GraphModel, PredictOptions
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -105,19 +105,17 @@ class CoGNN(GraphModel):
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Run all layers and decode; every unit leaves at the end.
 
         ``sample=False`` takes the likelier actions instead of drawing them.
         """
-        limit = self.fixed_depth(max_layers, exit_threshold, None)
+        noisy = options.pop("sample", None) is not False
+        limit = self.fixed_depth(**options)
         for lin in self.lins[:limit]:
             h = self._normalised(h)
-            listens, broadcasts = self._act(h, adj, noisy=sample is not False)
+            listens, broadcasts = self._act(h, adj, noisy)
             heard = listens * adj.propagate(broadcasts * h, self.environment)
             out = lin(torch.cat([h, heard], dim=1)).to(h.dtype)
             out = self._activate(out)
@@ -197,9 +195,6 @@ class ActionNets(nn.Module):
         if weight.size(0) < h.size(1):
             return adj.propagate(nn.functional.linear(h, weight), self.aggregation)
         return nn.functional.linear(adj.propagate(h, self.aggregation), weight)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.listen)} layers, {self.aggregation!r})"
 
 
 def _block_diagonal(blocks: tuple[Tensor, ...]) -> Tensor:

@@ -16,18 +16,18 @@ from torch_geometric.nn import BatchNorm
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 
 #: Ordered pairs of nodes that are kept for a graph, at 16 bytes each: half a gigabyte.
 MAX_PAIRS = 2**25
 
-_CHUNK = 2**22  # distances that are looked at together: 32 MB
+_CHUNK = 2**22  # distances computed together: 32 MB
 
 
 @dataclass(eq=False, repr=False)
 class DRew(FixedDepthModel):
-    r"""GCN whose nodes hear from those at distance :math:`k` only from layer :math:`k` on, and
-    then what they had to say :math:`s(k)` layers before.
+    r"""GCN in which nodes at distance :math:`k` exchange messages only from layer :math:`k` on,
+    and then send the states of :math:`s(k)` layers before.
 
     .. math::
         \mathbf{H}^{l+1} = \mathbf{H}^l + \mathrm{ReLU}\Bigl(\sum_{k=1}^{\min(l+1, K)}
@@ -38,8 +38,8 @@ class DRew(FixedDepthModel):
     :math:`\mathbf{\bar A}_k = \mathbf{D}_k^{-1/2}\mathbf{A}_k\mathbf{D}_k^{-1/2}`.
 
     Args:
-        nu: :math:`\nu \ge 1`, how many hops news may travel in a layer: what comes from farther
-            is delayed. ``None`` for :math:`\infty`, no delay.
+        nu: :math:`\nu \ge 1`, how many hops a message may travel in a layer: those from farther
+            away are delayed. ``None`` for :math:`\infty`, no delay.
         max_hops: :math:`K`, the largest distance; ``None`` for all that the depth allows.
         norm: as in the authors' runs, each hop goes through batch normalisation and ReLU before
             they are summed, and states are scaled to length 1 after each layer.
@@ -75,11 +75,11 @@ class DRew(FixedDepthModel):
         hops = neighbourhoods(adj, min(num_layers, self.num_hops))
         states = [h]
         for number, layer in enumerate(self.layers[:num_layers]):
-            heard = [
+            inputs = [
                 (hop, states[number - self.delay(k)])
                 for k, hop in enumerate(hops[: number + 1], start=1)
             ]
-            h = h + layer(heard).to(h.dtype)
+            h = h + layer(inputs).to(h.dtype)
             if self.norm:
                 h = nn.functional.normalize(h, dim=-1)
             states.append(h)
@@ -104,24 +104,24 @@ class Hops(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew, as for one linear layer that sees all hops side by side."""
+        """Draw all weights anew, as for one linear layer of all hops concatenated."""
         bound = (self.weight.size(0) * self.weight.size(1)) ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
         for norm in self.norms:
             norm.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, heard: list[tuple[Adjacency, Tensor]]) -> Tensor:
+    def forward(self, inputs: list[tuple[Adjacency, Tensor]]) -> Tensor:
         """Return ``[n, channels]``.
 
         Args:
-            heard: for each distance, the graph of that hop and the states ``[n, channels]``.
+            inputs: for each distance, the graph of that hop and the states ``[n, channels]``.
         """
-        total = torch.zeros_like(heard[0][1])
-        for k, (hop, h) in enumerate(heard):
+        total = torch.zeros_like(inputs[0][1])
+        for k, (hop, h) in enumerate(inputs):
             if not self.norms and hop.num_edges == 0:
                 continue
-            # Weights first: then autograd keeps the states, which are there anyway, and nothing
-            # of its own for each of the L²/2 products.
+            # Weights first: then autograd keeps the states, which exist anyway, and no result of
+            # any of the L²/2 products.
             message = hop.propagate(h @ self.weight[k], "sym")
             total = total + (self.norms[k](message).relu() if self.norms else message)
         return total.relu()
@@ -131,7 +131,7 @@ _KNOWN: WeakKeyDictionary[Adjacency, list[Adjacency]] = WeakKeyDictionary()
 
 
 def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
-    r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`: who is how far from whom.
+    r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`, the pairs at each distance.
 
     They are remembered as long as ``adj`` lives.
 
@@ -170,10 +170,10 @@ def _check_room(pairs: int, reach: int) -> None:
 
 
 def _fewest_pairs(adj: Adjacency, matrix: csr_array, reach: int) -> int:
-    """A number of pairs that is found at once: all nodes within half the reach of one of them.
+    """A lower bound from one search: all nodes within half the reach of one node are pairs.
 
-    A graph like Tolokers is refused by it before the search, which would visit each edge of it
-    thousands of times to find the same.
+    It refuses a graph like Tolokers before the whole search, which would visit each edge thousands
+    of times to find the same.
     """
     if adj.num_nodes == 0:
         return 0

@@ -13,11 +13,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GCNStep(ConvStep):
-    r"""One layer of GCN: :math:`\sigma(\tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}
-    \tilde{\mathbf D}^{-1/2}\mathbf{H}\mathbf{W} + \mathbf{b})`, with self-loops in
-    :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
-
-    The weights are those of PyG's layer.
+    r"""One layer of :class:`GCN`, with the weights of PyG's layer.
 
     Args:
         channels: width.
@@ -42,7 +38,7 @@ class GCN(LayeredModel):
         \mathbf{H}^{l+1} = \sigma\bigl(\tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}
         \tilde{\mathbf D}^{-1/2}\mathbf{H}^l\mathbf{W}^l + \mathbf{b}^l\bigr)
 
-    with self-loops in :math:`\tilde{\mathbf A}`.
+    with self-loops in :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
     """
 
     def make_step(self, layer: int) -> GCNStep:

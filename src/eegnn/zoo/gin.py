@@ -12,9 +12,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GINStep(ConvStep):
-    r"""One layer of GIN: :math:`\sigma(\mathrm{MLP}(\mathbf{H} + \mathbf{A}\mathbf{H}))`.
-
-    The weights are those of PyG's layer, around :func:`two_layers`.
+    r"""One layer of :class:`GIN`, with the weights of PyG's layer around :func:`two_layers`.
 
     Args:
         channels: width.

@@ -13,8 +13,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GINEStep(EdgeStep):
-    r"""One layer of GINE: :math:`\sigma\bigl(\mathrm{MLP}\bigl(\mathbf{h}_i + \sum_j
-    \mathrm{ReLU}(\mathbf{h}_j + \mathbf{W}_e\mathbf{e}_{ji} + \mathbf{b}_e)\bigr)\bigr)`.
+    r"""One layer of :class:`GINE`, with the weights of PyG's layer.
 
     Args:
         channels: width.

@@ -12,7 +12,7 @@ from torch_geometric.nn import GPSConv
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.zoo.edges import edge_features_for
 from eegnn.zoo.gatedgcn import GatedGCNStep
 from eegnn.zoo.gine import GINEStep

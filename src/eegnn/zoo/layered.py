@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.sas_conv import NORMS, NormLayer
 from eegnn.nn.steps import of_layer
 from eegnn.zoo.edges import edge_features_for

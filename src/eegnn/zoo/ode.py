@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.steps import of_layer
 from eegnn.typing import Step
 

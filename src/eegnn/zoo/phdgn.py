@@ -129,9 +129,6 @@ class HamiltonianGradient(nn.Module):
         s = torch.addmm(self.own(x), adj.propagate(x, norm), self.neighbours.weight.T).tanh()
         return torch.addmm(s @ self.own.weight, adj.propagate(s, norm), self.neighbours.weight)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.own.in_features}, phi={self.phi!r})"
-
 
 class DampingTerm(nn.Module):
     r"""The damping :math:`D(\mathbf{Q})`, a factor for each entry of :math:`\nabla_p H`.
@@ -178,9 +175,6 @@ class DampingTerm(nn.Module):
             q = lin(q).relu()
         return q
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, {self.form!r})"
-
 
 class ForcingTerm(nn.Module):
     r"""The external force :math:`F(\mathbf{Q}, t)` on the momenta.
@@ -209,9 +203,6 @@ class ForcingTerm(nn.Module):
         for lin in self.lins[:-1]:
             state = lin(state).sin()
         return self.lins[-1](state)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, {self.form!r})"
 
 
 def _layers(count: int, channels: int, out_channels: int) -> nn.ModuleList:

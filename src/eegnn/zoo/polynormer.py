@@ -13,7 +13,7 @@ from torch_geometric.utils import add_self_loops
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.layered import head_width
 from eegnn.zoo.linear_attention import linear_attention

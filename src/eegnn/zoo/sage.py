@@ -12,8 +12,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class SAGEStep(ConvStep):
-    r"""One layer of GraphSAGE: :math:`\sigma(\mathbf{D}^{-1}\mathbf{A}\mathbf{H}\mathbf{W}_1
-    + \mathbf{b} + \mathbf{H}\mathbf{W}_2)`, with the weights of PyG's layer.
+    r"""One layer of :class:`GraphSAGE`, with the weights of PyG's layer.
 
     Args:
         channels: width.
@@ -32,7 +31,7 @@ class SAGEStep(ConvStep):
 
 
 class GraphSAGE(LayeredModel):
-    r"""GraphSAGE: a node is told apart from the mean of its neighbours.
+    r"""GraphSAGE: separate weights for a node and for the mean of its neighbours.
 
     .. math::
         \mathbf{h}_i^{l+1} = \sigma\bigl(\mathbf{W}_1^l\,\mathrm{mean}_{j\in\Gamma(i)}

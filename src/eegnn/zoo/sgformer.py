@@ -10,7 +10,7 @@ from torch_geometric.nn import BatchNorm
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.model import FixedDepthModel
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.pooling import POOLS, spread
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.linear_attention import linear_attention
