@@ -1,98 +1,87 @@
-"""What EEGNN is measured against."""
+"""The models that EEGNN is compared with: PyG's GCN, and Co-GNN, Polynormer and SAS-GNN."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
+import torch_geometric.nn as pyg
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import to_torch_csr_tensor
 
 from eegnn.graph import Adjacency
-from eegnn.zoo.registry import ENTRIES, find
+from eegnn.nn.model import GraphModel
+from eegnn.nn.sas_gnn import SASGNN
+from eegnn.zoo.cognn import CoGNN
+from eegnn.zoo.gcn import GCN
+from eegnn.zoo.polynormer import Polynormer
 
 WIDTH = 32
 DEFAULT, CSR = "GCN (PyG, edge_index)", "GCN (PyG, CSR)"
+OURS: dict[str, Callable[..., GraphModel]] = {
+    "GCN (ours)": GCN,
+    "Co-GNN": CoGNN,
+    "Polynormer": Polynormer,
+    "SAS-GNN": SASGNN,
+}
+#: From the name of a model and its depth to a forward pass.
+Calls = dict[tuple[str, int], Callable[[], Any]]
 
 
-class PyGGCN(nn.Module):
-    """GCN as PyG's users write it.
+def pyg_gcn(in_channels: int, out_channels: int, num_layers: int, normalize: bool) -> nn.Module:
+    """PyG's GCN with an encoder and a decoder, as all other models here have them.
 
     Args:
         in_channels, out_channels: features and classes.
         num_layers: depth.
         normalize: whether each layer normalises the adjacency matrix it is given.
     """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, num_layers: int, normalize: bool
-    ) -> None:
-        super().__init__()
-        self.encoder = nn.Linear(in_channels, WIDTH)
-        self.convs = nn.ModuleList(
-            GCNConv(WIDTH, WIDTH, normalize=normalize) for _ in range(num_layers)
-        )
-        self.decoder = nn.Linear(WIDTH, out_channels)
-
-    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        """Return ``[n, out_channels]``; ``edges`` is ``edge_index`` or a sparse matrix."""
-        h = self.encoder(x).relu()
-        for conv in self.convs:
-            h = conv(h, edges).relu()
-        return self.decoder(h)
+    modules = [
+        (nn.Linear(in_channels, WIDTH), "x -> x"),
+        nn.ReLU(),
+        (pyg.GCN(WIDTH, WIDTH, num_layers, normalize=normalize), "x, edges -> x"),
+        nn.ReLU(),
+        nn.Linear(WIDTH, out_channels),
+    ]
+    return pyg.Sequential("x, edges", modules)
 
 
-def normalised_csr(adj: Adjacency) -> Tensor:
+def normalized_csr(adj: Adjacency) -> Tensor:
     """The matrix of GCN as PyTorch's CSR with int32 indices, PyG's fastest input on a CPU."""
-    n = adj.num_nodes
-    edge_index, value = gcn_norm(adj.edge_index, None, n)
-    assert isinstance(edge_index, Tensor)
-    assert isinstance(value, Tensor)
-    order = (edge_index[1] * n + edge_index[0]).argsort()
-    count = torch.bincount(edge_index[1], minlength=n)
-    rowptr = nn.functional.pad(count.cumsum(0), (1, 0)).int()
-    return torch.sparse_csr_tensor(rowptr, edge_index[0, order].int(), value[order], (n, n))
+    edge_index, weight = gcn_norm(adj.edge_index, None, adj.num_nodes)
+    matrix = to_torch_csr_tensor(edge_index, weight, (adj.num_nodes, adj.num_nodes))
+    rowptr, col = matrix.crow_indices().int(), matrix.col_indices().int()
+    return torch.sparse_csr_tensor(rowptr, col, matrix.values(), matrix.shape)
 
 
-def peers(
-    x: Tensor, adj: Adjacency, classes: int, layers: int, default: bool = True
-) -> dict[str, Callable[[], Any]]:
-    """Forward passes of the rivals, without gradients: GCN both ways, Co-GNN, Polynormer, SAS-GNN.
+def baselines(
+    x: Tensor, adj: Adjacency, num_classes: int, num_layers: int, default: bool = True
+) -> Calls:
+    """Return forward passes of all models of this depth, without gradients.
 
     Args:
         x, adj: the graph.
-        classes: outputs.
-        layers: depth of all of them.
-        default: also PyG's default path, which is slow on large graphs.
+        num_classes: outputs.
+        num_layers: depth.
+        default: also GCN with ``edge_index``, PyG's default, which is slow on large graphs.
     """
     torch.manual_seed(0)
-    plain = PyGGCN(x.size(1), classes, layers, normalize=True).eval()
-    ready = PyGGCN(x.size(1), classes, layers, normalize=False).eval()
-    edge_index, matrix = adj.edge_index, normalised_csr(adj)
-    ways: dict[str, Callable[[], Any]] = {}
+    sizes = (x.size(1), num_classes, num_layers)
+    models: dict[str, tuple[nn.Module, Any]] = {}
     if default:
-        ways[DEFAULT] = lambda: plain(x, edge_index)
-    ways[CSR] = lambda: ready(x, matrix)
-    for label, name in (
-        ("GCN (ours)", "gcn"),
-        ("Co-GNN", "cognn"),
-        ("Polynormer", "polynormer"),
-        ("SAS-GNN", "sasgnn"),
-    ):
-        model = find(ENTRIES[name].home)(x.size(1), WIDTH, classes, num_layers=layers).eval()
-        ways[label] = _pass(model, x, adj)
-    return {label: _without_gradients(way) for label, way in ways.items()}
+        models[DEFAULT] = pyg_gcn(*sizes, normalize=True), adj.edge_index
+    models[CSR] = pyg_gcn(*sizes, normalize=False), normalized_csr(adj)
+    for name, model in OURS.items():
+        models[name] = model(x.size(1), WIDTH, num_classes, num_layers=num_layers), adj
+    return {
+        (name, num_layers): partial(_forward, model.eval(), x, edges)
+        for name, (model, edges) in models.items()
+    }
 
 
-def _pass(model: nn.Module, x: Tensor, adj: Adjacency) -> Callable[[], Any]:
-    return lambda: model(x, adj)
-
-
-def _without_gradients(call: Callable[[], Any]) -> Callable[[], Any]:
-    def run() -> Any:
-        with torch.no_grad():
-            return call()
-
-    return run
+@torch.no_grad()
+def _forward(model: nn.Module, x: Tensor, edges: Any) -> Any:
+    return model(x, edges)

@@ -1,4 +1,4 @@
-"""A model with exits whose units leave when they are told to, so that its time can be foreseen."""
+"""A model with exits whose units leave at given layers, so that its work is known beforehand."""
 
 from __future__ import annotations
 
@@ -13,29 +13,26 @@ from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.exits import Exits
 
 
-class StatedExits:
-    """Predictions of a model with stated exits.
+@torch.no_grad()
+def predict_with_fixed_exits(
+    model: ExitModel, x: Tensor, adj: Adjacency, fixed_exit_layer: Tensor
+) -> tuple[Tensor, Exits]:
+    """Predict with the reference loop. The model's heads are computed, and their answer replaced.
 
     Args:
         model: is put into evaluation mode.
-        x, adj: the graph, or graphs.
-        stated: the exit layer of each unit, ``int64 [U]``, from 1 on.
+        x, adj: the graph, or a batch of graphs.
+        fixed_exit_layer: the exit layer of each unit, ``int64 [U]``, from 1 on.
     """
+    layer, head = 0, model.loop.confidence
+    compute = getattr(head, "contrast", head)  # what the loop calls
 
-    def __init__(self, model: ExitModel, x: Tensor, adj: Adjacency, stated: Tensor) -> None:
-        self.model, self.x, self.adj, self.stated = model.eval(), x, adj, stated
+    def confidence(h: Tensor, adj: Adjacency) -> Tensor:
+        nonlocal layer
+        layer += 1
+        compute(h, adj)
+        continues = torch.where(fixed_exit_layer > layer, 1.0, -1.0)
+        return torch.stack([continues, -continues], dim=1)
 
-    @torch.no_grad()
-    def __call__(self) -> tuple[Tensor, Exits]:
-        """Predict, at the cost of the model's own heads."""
-        program, steps = self.model.program(self.adj), 0
-
-        def confidence(h: Tensor, adj: Adjacency) -> Tensor:
-            nonlocal steps
-            steps += 1
-            logits = program.confidence(h, adj)
-            go_on = torch.where(self.stated > steps, 1.0, -1.0)
-            return torch.stack([go_on, -go_on], dim=1).to(logits)
-
-        stated = replace(program, confidence=confidence)
-        return run(stated, self.model.encoder(self.x), self.adj)
+    program = replace(model.eval().program(adj), confidence=confidence)
+    return run(program, model.encoder(x), adj)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import remove_self_loops, to_undirected
 
+from eegnn.data.download import data_root, in_mirror
 from eegnn.data.minesweeper import minesweeper
-from eegnn.data.mirror import data_root, in_mirror
 from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.graph import Adjacency
 
-#: The heterophilic data sets, and the exits that EEGNN learned on them within 21 steps according
-#: to tab:node_distributions: minimum, median and maximum.
+#: The heterophilic data sets, and the exit layers that EEGNN learned on them within 21 steps
+#: according to tab:node_distributions of the paper: minimum, median and maximum.
 PAPER_EXITS: dict[str, tuple[float, float, float]] = {
     "roman-empire": (1.7, 3.3, 10.2),
     "amazon-ratings": (5.1, 13.8, 21.0),
@@ -23,35 +23,24 @@ PAPER_EXITS: dict[str, tuple[float, float, float]] = {
     "tolokers": (1.7, 8.3, 21.0),
     "questions": (1.0, 7.0, 18.8),
 }
-#: Exponent of the power law of the weights of nodes in :func:`skewed_graph`. The degrees of
-#: Tolokers, Questions and Amazon-ratings are skewed, those of Roman-empire (a chain with
-#: dependencies) are not.
+#: The argument ``skew`` of :func:`skewed_graph` for each data set: the degrees of Tolokers,
+#: Questions and Amazon-ratings are skewed, those of Roman-empire (a chain of words) are not.
 SKEW = {"roman-empire": 0.2, "amazon-ratings": 0.5, "tolokers": 1.0, "questions": 1.0}
 
 
 @dataclass(frozen=True)
-class Shape:
+class BenchmarkGraph:
     """A graph with features ``x``; ``real`` says whether they are the data set's own."""
 
     name: str
     real: bool
     x: Tensor
     adj: Adjacency
-    classes: int
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self.adj.num_nodes
-
-    @property
-    def edges(self) -> int:
-        """Number of directed edges."""
-        return self.adj.num_edges
+    num_classes: int
 
 
-def shape(name: str, data_dir: Path | None = None) -> Shape:
-    """Open a heterophilic data set if it is on disk, else draw a graph of its size.
+def benchmark_graph(name: str, data_dir: Path | None = None) -> BenchmarkGraph:
+    """Open a heterophilic data set if it is on disk, else generate a graph of its size.
 
     Args:
         name: one of :data:`PAPER_EXITS`.
@@ -59,24 +48,26 @@ def shape(name: str, data_dir: Path | None = None) -> Shape:
     """
     if name not in PAPER_EXITS:
         raise ValueError(f"dataset must be one of {', '.join(PAPER_EXITS)}, got {name!r}")
-    figures = DATASETS[name].figures
-    nodes, classes = int(figures["nodes"]), int(figures["classes"])
-    if on_disk(name, data_dir):
+    figures = {key: int(value) for key, value in DATASETS[name].figures.items()}
+    nodes, real = figures["nodes"], on_disk(name, data_dir)
+    if real:
         data = open_dataset(name, 0, data_dir).graphs[0]
-        assert data.x is not None
-        assert data.edge_index is not None
-        return Shape(name, True, data.x, Adjacency.from_edge_index(data.edge_index, nodes), classes)
-    if name == "minesweeper":
-        edge_index = minesweeper().edge_index
+        x, edge_index = data.x, data.edge_index
     else:
-        edge_index = skewed_graph(nodes, int(figures["edges"]) // 2, skew=SKEW[name])
-    x = torch.rand(nodes, int(figures["features"]), generator=torch.Generator().manual_seed(0))
-    return Shape(name, False, x, Adjacency.from_edge_index(edge_index, nodes), classes)
+        x = torch.rand(nodes, figures["features"], generator=torch.Generator().manual_seed(0))
+        if name == "minesweeper":
+            edge_index = minesweeper().edge_index
+        else:
+            edge_index = skewed_graph(nodes, figures["edges"] // 2, skew=SKEW[name])
+    assert x is not None
+    assert edge_index is not None
+    adj = Adjacency.from_edge_index(edge_index, nodes)
+    return BenchmarkGraph(name, real, x, adj, figures["classes"])
 
 
 def on_disk(name: str, data_dir: Path | None = None) -> bool:
     """Whether a data set can be opened without the network."""
-    home = DATASETS[name].home
+    home = DATASETS[name].folder
     return (data_root(data_dir) / home).is_dir() or in_mirror(f"{home}/raw")
 
 
@@ -94,18 +85,14 @@ def skewed_graph(num_nodes: int, num_edges: int, seed: int = 0, skew: float = 1.
     return to_undirected(remove_self_loops(ends.view(2, -1))[0], num_nodes=num_nodes)
 
 
-def stated_exits(name: str, num_nodes: int, limit: int) -> Tensor:
-    """Exit layers ``int64 [n]`` with the paper's minimum, median and maximum, none above ``limit``.
+def paper_exit_layers(name: str, num_nodes: int, max_layers: int) -> Tensor:
+    """Exit layers ``int64 [n]`` with the paper's minimum, median and maximum, in random order.
 
-    Half of the nodes leave evenly between minimum and median, half between median and maximum;
-    who does is drawn.
+    Half of the nodes leave evenly between minimum and median, half between median and maximum.
+    None leaves after ``max_layers``.
     """
-    low, middle, high = PAPER_EXITS[name]
+    low, median, high = PAPER_EXITS[name]
     rank = torch.linspace(0, 1, num_nodes)
-    layer = torch.where(
-        rank < 0.5,
-        low + (middle - low) * 2 * rank,
-        middle + (high - middle) * (2 * rank - 1),
-    )
-    order = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(0))
-    return layer.round().long().clamp(max=limit)[order]
+    early, late = low + (median - low) * 2 * rank, median + (high - median) * (2 * rank - 1)
+    layer = torch.where(rank < 0.5, early, late).round().long().clamp(max=max_layers)
+    return layer[torch.randperm(num_nodes, generator=torch.Generator().manual_seed(0))]
