@@ -1,10 +1,13 @@
-"""Named arrays in ``.npz`` files: read without pickles, written atomically, checked when used."""
+"""Named arrays in ``.npz`` files: checked, read without pickles, written atomically, cached."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from eegnn.io import write_atomically
 Arrays = dict[str, NDArray[Any]]
 
 INTEGERS, FLOATS = "iu", "f"  # kinds of NumPy's types
+CHECKSUM = "sha256"
 _ROWS = 2**16
 
 
@@ -140,3 +144,40 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     write_atomically(path, buffer.getvalue())
+
+
+def cached(
+    root: Path | None, name: str, parameters: Mapping[str, Any], build: Callable[[], Arrays]
+) -> Arrays:
+    """Read arrays from ``root/name/<hash of the parameters>.npz``, or build and write them.
+
+    A damaged file is replaced. A checksum over all arrays decides: those of the zip format do not
+    notice when damage to its directory hides an array.
+
+    Args:
+        root: the cache folder; ``None``: always build.
+        name: a subfolder.
+        parameters: all that the arrays depend on, including a version of the code; JSON values.
+        build: makes the arrays.
+    """
+    if root is None:
+        return build()
+    key = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:16]
+    path = root / name / f"{key}.npz"
+    with suppress(FileNotFoundError, ValueError):
+        arrays = read_arrays(path)
+        if str(arrays.pop(CHECKSUM, None)) == digest(arrays):
+            return arrays
+    arrays = build()
+    write_arrays(path, {**arrays, CHECKSUM: np.array(digest(arrays))})
+    return arrays
+
+
+def digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over names, types, shapes and values."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {array.dtype.str} {list(array.shape)};".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()

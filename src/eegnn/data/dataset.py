@@ -44,7 +44,7 @@ class DataSet:
         split: picks a split.
         citation, url: where it comes from.
         figures: published statistics, under the names of
-            :meth:`eegnn.data.statistics.Statistics.figures`.
+            :func:`eegnn.data.statistics.statistics`.
         num_splits: how many splits there are.
         level, task, metric, node_categories, edge_categories: as in
             :class:`~eegnn.data.problem.Problem`.

@@ -13,8 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from eegnn import _check
-from eegnn.data.arrays import Arrays
-from eegnn.data.cache import cached
+from eegnn.data.arrays import Arrays, cached
 from eegnn.data.problem import Problem
 from eegnn.data.topologies import TOPOLOGIES, distances, generate
 

@@ -105,7 +105,7 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
                 found = statistics(open_dataset(entry.name, root=root))
             except ImportError as error:  # the others can be counted all the same
                 return {**row, "place": "needs a package", "missing": str(error)}
-            row.update(found.figures)
+            row.update(found)
             row["differences"] = [unlike._asdict() for unlike in differences(entry.name, found)]
     return row
 
