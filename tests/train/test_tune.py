@@ -16,7 +16,6 @@ from eegnn.data.npz import write_npz
 from eegnn.train import tune as tune_module
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
-from eegnn.train.spaces import SPACES, find_space
 from eegnn.train.start import train
 from eegnn.train.storage import open_storage
 from eegnn.train.tune import tune
@@ -103,18 +102,6 @@ def test_a_storage_that_cannot_be_opened_is_named(
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(ValueError, match=r"storage sqlite:///.*missing/study.db cannot be opened"):
         open_storage(f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
-
-
-@pytest.mark.parametrize("family", SPACES)
-def test_every_space_gives_settings_that_exist(family: str) -> None:
-    for model, space in SPACES[family].items():
-        study = optuna.create_study()
-        make_config({"dataset": "x", "model": model}, space(study.ask()))
-
-
-def test_a_model_without_a_space_is_named() -> None:
-    with pytest.raises(ValueError, match="no search space for 'drew'"):
-        find_space("texas", "drew")
 
 
 def study_in(folder: Path, config: Config) -> optuna.Study:

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from eegnn.data.encodings import encode
 from eegnn.data.download import data_root
+from eegnn.data.encodings import encode
 from eegnn.data.open import open_problem
 from eegnn.data.problem import Problem
 from eegnn.train.config import Config, parse_encoding

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from eegnn.train.config import Config, make_config
 from eegnn.train.loop import TrainingError
 from eegnn.train.metrics import ERRORS
 from eegnn.train.prepare import prepare
-from eegnn.train.spaces import find_space
+from eegnn.train.spaces import suggest_settings
 from eegnn.train.start import train
 from eegnn.train.storage import (
     StaleTrials,
@@ -49,84 +50,84 @@ def tune(
     Returns:
         The best trial: ``number``, ``val``, ``params``, ``finished`` and ``recipe``.
     """
-    search = _Search(config, trials, storage, folder, root)
-
-    def callback(study: Any, trial: Any) -> None:
-        if on_trial is not None and trial.state != search.states.FAIL:
-            on_trial(trial.number, trial.state.name.lower(), trial.value)
-
-    while True:
-        search.retry_stale_trials()
-        if search.has_work():
-            search.run_trial(callback)
-        elif search.trials_in(search.states.RUNNING):
-            poll()  # another process is working, or has died
-        else:
-            return search.write_best()
+    return _Search(config, trials, storage, folder, root, on_trial).run()
 
 
 class _Surplus(Exception):
     """Another process was faster: the study needs no further trial."""
 
 
+@dataclass
 class _Search:
-    """The study, as one of the processes that share it; the arguments are those of :func:`tune`."""
+    """The study, as one of the processes that share it; the fields are those of :func:`tune`."""
 
-    def __init__(
-        self, config: Config, trials: int, storage: str, folder: Path, root: Path | None
-    ) -> None:
+    config: Config
+    trials: int
+    storage: str
+    folder: Path
+    root: Path | None
+    on_trial: Callable[[int, str, float | None], None] | None
+
+    def __post_init__(self) -> None:
         self._optuna = optuna = import_optuna()
-        self._config, self._trials, self._folder, self._root = config, trials, folder, root
-        self._storage = open_storage(storage)
+        self._states = optuna.trial.TrialState
+        self._storage = open_storage(self.storage)
+        metric = prepare(self.config, self.root).metric
         self._study = optuna.create_study(
-            study_name=f"{config.dataset}-{config.model}",
+            study_name=f"{self.config.dataset}-{self.config.model}",
             storage=self._storage,
-            direction="minimize" if prepare(config, root).metric in ERRORS else "maximize",
+            direction="minimize" if metric in ERRORS else "maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
         )
         # A process that joins later must not repeat the draws of the first.
         self._study.sampler = optuna.samplers.TPESampler(
-            seed=config.seed + len(self._study.trials), constant_liar=True
+            seed=self.config.seed + len(self._study.trials), constant_liar=True
         )
         self._retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
         self._stale = StaleTrials(self._storage, self._study)
         self._lost_trial = False
-        self.states = optuna.trial.TrialState
 
-    def trials_in(self, *states: Any) -> list[Any]:
-        """Return the trials in one of the given states."""
+    def run(self) -> dict[str, Any]:
+        """Run trials until the study is complete, and return the best one."""
+        while True:
+            for trial in self._stale.fail():
+                self._retry(self._study, trial)
+            waiting = self._trials_in(self._states.WAITING)
+            if waiting or len(self._originals()) < self.trials:
+                self._run_trial()
+            elif self._trials_in(self._states.RUNNING):
+                poll()  # another process is working, or has died
+            else:
+                return self._write_best()
+
+    def _trials_in(self, *states: Any) -> list[Any]:
         return self._study.get_trials(states=states or None, deepcopy=False)
 
-    def has_work(self) -> bool:
-        """Whether a trial is left to start."""
-        return len(self._originals()) < self._trials or bool(self.trials_in(self.states.WAITING))
-
-    def retry_stale_trials(self) -> None:
-        """Queue the trials of dead processes again."""
-        for trial in self._stale.fail():
-            self._retry(self._study, trial)
-
-    def run_trial(self, callback: Callable[[Any, Any], None]) -> None:
-        """Run one trial, unless another process starts the last one first."""
+    def _run_trial(self) -> None:
+        """Run one trial, unless another process has started the last one."""
         self._lost_trial = False
         try:
             self._study.optimize(
-                self._objective, n_trials=1, catch=(_Surplus,), callbacks=[callback]
+                self._objective, n_trials=1, catch=(_Surplus,), callbacks=[self._report]
             )
         except Exception:
             if not self._lost_trial:
                 raise
 
+    def _report(self, study: Any, trial: Any) -> None:
+        if self.on_trial is not None and trial.state != self._states.FAIL:
+            self.on_trial(trial.number, trial.state.name.lower(), trial.value)
+
     def _originals(self) -> list[int]:
         """The numbers of trials that are no repetition, in ascending order."""
         retried = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
-        return [trial.number for trial in self.trials_in() if retried(trial) is None]
+        return [trial.number for trial in self._trials_in() if retried(trial) is None]
 
     def _objective(self, trial: Any) -> float:
         # The storage gives each number out once: the study is the first `trials` originals, and
         # the repetitions of those whose process died.
-        if trial.number in self._originals()[self._trials :]:
+        if trial.number in self._originals()[self.trials :]:
             raise _Surplus
         trial_id = trial_id_of(self._storage, self._study, trial.number)
         with heartbeat(self._storage, trial_id) as lost:
@@ -142,8 +143,9 @@ class _Search:
                 raise
 
     def _train(self, trial: Any) -> float:
-        settings = find_space(self._config.dataset, self._config.model)(trial)
-        config = make_config(self._config.model_dump(), settings)
+        base = self.config
+        settings = suggest_settings(trial, base.dataset, base.model)
+        config = make_config(base.model_dump(), settings)
         trial.set_user_attr("config", config.model_dump())
 
         def report(line: dict[str, Any]) -> None:
@@ -151,28 +153,28 @@ class _Search:
             if trial.should_prune():
                 raise self._optuna.TrialPruned
 
-        folder = self._folder / f"trial-{trial.number}"
+        folder = self.folder / f"trial-{trial.number}"
         try:
-            summary = train(config, folder, root=self._root, on_epoch=report)
+            summary = train(config, folder, root=self.root, on_epoch=report)
         except TrainingError as error:
             raise self._optuna.TrialPruned(str(error)) from error
         trial.set_user_attr("test", summary["test"])
         return float(summary["val"])
 
-    def write_best(self) -> dict[str, Any]:
+    def _write_best(self) -> dict[str, Any]:
         """Write the best settings and the pictures of the study, and return the best trial."""
-        if not self.trials_in(self.states.COMPLETE):
+        if not self._trials_in(self._states.COMPLETE):
             raise TrainingError("no trial came to its end; widen the search or train longer")
-        best, recipe = self._study.best_trial, self._folder / "best.json"
-        content = {"config": {**best.user_attrs["config"], "seed": self._config.seed}}
+        best, recipe = self._study.best_trial, self.folder / "best.json"
+        content = {"config": {**best.user_attrs["config"], "seed": self.config.seed}}
         write_atomically(recipe, (json.dumps(content, indent=2) + "\n").encode())
-        _draw(self._study, self._folder)
+        _draw(self._study, self.folder)
         return {
             "number": best.number,
             "val": best.value,
             "test": best.user_attrs["test"],
             "params": best.params,
-            "finished": len(self.trials_in(self.states.COMPLETE, self.states.PRUNED)),
+            "finished": len(self._trials_in(self._states.COMPLETE, self._states.PRUNED)),
             "recipe": str(recipe),
         }
 
