@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-from eegnn.experiments.graph_transfer import DISTANCES, MODELS, TOPOLOGIES, cells, findings
-from eegnn.studies.study import Measured, Plan
+from eegnn.experiments.graph_transfer import DISTANCES, ROWS, TOPOLOGIES, cells, findings
+from eegnn.studies.experiment import CellResult, Scope
 
 #: The paper's order.
 ERRORS = {"A-DGN": 1e-6, "SWAN": 1e-5, "SAS-GNN": 1e-4, "GRAFF": 1e-1, "GCN": 1e-2}
 
 
-def table(errors: dict[str, float]) -> list[Measured]:
-    return [Measured(cell, ({"test": errors[cell.row]},)) for cell in cells(Plan())]
+def table(errors: dict[str, float]) -> list[CellResult]:
+    return [CellResult(cell, ({"test": errors[cell.row]},)) for cell in cells(Scope())]
 
 
 def test_there_are_as_many_layers_as_hops() -> None:
-    found = cells(Plan())
-    assert len(found) == len(TOPOLOGIES) * len(MODELS) * len(DISTANCES)
+    found = cells(Scope())
+    assert len(found) == len(TOPOLOGIES) * len(ROWS) * len(DISTANCES)
     for cell in found:
         assert {config.num_layers for config in cell.configs} == {int(cell.column)}
         name = f"transfer-{cell.group}-{cell.column}@0.1"
@@ -32,5 +32,5 @@ def test_the_papers_order_is_checked_on_each_topology() -> None:
 def test_a_distance_that_is_missing_leaves_it_open() -> None:
     whole = table(ERRORS)
     place = next(i for i, m in enumerate(whole) if m.cell.row == "SWAN")
-    whole[place] = Measured(whole[place].cell)
+    whole[place] = CellResult(whole[place].cell)
     assert [finding.holds for finding in findings(whole)[:3]] == [True, None, True]

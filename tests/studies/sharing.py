@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from eegnn.studies.runner import do_runs
-from eegnn.studies.store import Book
+from eegnn.studies.runner import Runner
+from eegnn.studies.store import ResultStore
 from eegnn.train import loop, start, storage  # noqa: F401  (before any fork)
 from eegnn.train.config import Config
 from tests.studies.tiny import config
@@ -52,7 +52,8 @@ def work(home: Path, name: str, where: str, count: int, doomed: bool) -> None:
     # The first two share their folders, as on one machine; the third is elsewhere.
     place = home / ("elsewhere" if name == "c" else "here")
     configs = [config(split=split) for split in range(count)]
-    do_runs(configs, Book(place / "results", "tiny"), place / "runs", watch=watch, storage=where)
+    store = ResultStore(place / "results", "tiny")
+    Runner(store, place / "runs", watch=watch).run(configs, where)
 
 
 def fork(*arguments: Any) -> int:

@@ -8,16 +8,16 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from eegnn.studies.experiment import Cell, CellResult, Score
 from eegnn.studies.figures import (
     draw_bars,
     draw_exit_distributions,
     draw_exits,
     draw_lines,
-    draw_rules,
     draw_tradeoff,
     exit_box,
 )
-from eegnn.studies.study import MEAN_EXIT, PARAMETERS, Cell, Measured, Score
+from eegnn.studies.quantities import MEAN_EXIT, PARAMETERS
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     return figures
 
 
-def known(group: str, row: str, column: str, value: float | None) -> Measured:
-    return Measured(Cell(group, row, column, PARAMETERS, known=value))
+def known(group: str, row: str, column: str, value: float | None) -> CellResult:
+    return CellResult(Cell(group, row, column, PARAMETERS, known=value))
 
 
 def test_each_group_is_a_panel_and_each_row_a_line(drawn: list[Figure], tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_group_without_runs_has_no_panel(drawn: list[Figure], tmp_path: Path) 
 def test_a_box_is_that_of_all_runs_together() -> None:
     counts = np.array([[0, 3, 0, 5, 1, 0], [0, 1, 1, 0, 0, 9]])
     lines = tuple({"exits": {"histogram": row.tolist()}} for row in counts)
-    box = exit_box(Measured(Cell("g", "EEGNN", "exit", MEAN_EXIT), lines))
+    box = exit_box(CellResult(Cell("g", "EEGNN", "exit", MEAN_EXIT), lines))
     layers = [layer for row in counts for layer, count in enumerate(row) for _ in range(count)]
     assert box["label"] == "EEGNN"
     assert box["med"] == np.median(layers)
@@ -71,8 +71,8 @@ def test_a_box_is_that_of_all_runs_together() -> None:
 def test_rows_without_runs_have_no_box(drawn: list[Figure], tmp_path: Path) -> None:
     line = {"exits": {"histogram": [1, 2, 3]}}
     some = [
-        Measured(Cell("sssp", "EEGNN", "exit", MEAN_EXIT), (line,)),
-        Measured(Cell("sssp", "AP-GCN", "exit", MEAN_EXIT)),
+        CellResult(Cell("sssp", "EEGNN", "exit", MEAN_EXIT), (line,)),
+        CellResult(Cell("sssp", "AP-GCN", "exit", MEAN_EXIT)),
     ]
     draw_exits(some, tmp_path / "exits.png")
     (axis,) = drawn[0].axes
@@ -83,7 +83,9 @@ def test_rows_without_runs_have_no_box(drawn: list[Figure], tmp_path: Path) -> N
 
 def test_a_bar_has_the_papers_value_across_it(drawn: list[Figure], tmp_path: Path) -> None:
     cell = Cell("Questions", "GCN", "10 layers", PARAMETERS, paper=Score(20), known=21.0)
-    draw_bars([Measured(cell), known("Questions", "GCN", "20 layers", 30.0)], tmp_path / "bars.png")
+    draw_bars(
+        [CellResult(cell), known("Questions", "GCN", "20 layers", 30.0)], tmp_path / "bars.png"
+    )
     axis: Any = drawn[0].axes[0]
     assert [bar.get_height() for bar in axis.patches] == [21, 30]
     (line,) = axis.lines
@@ -92,38 +94,25 @@ def test_a_bar_has_the_papers_value_across_it(drawn: list[Figure], tmp_path: Pat
     assert list(line.get_xdata()) == pytest.approx([bar.get_x(), bar.get_x() + bar.get_width()])
 
 
-def test_scores_are_drawn_against_each_cost(drawn: list[Figure], tmp_path: Path) -> None:
-    table = [
-        known("board", "GCN", "score", 90.0),
-        known("board", "GCN", "parameters", 1000.0),
-        known("board", "GCN", "ms", 3.0),
-        known("board", "SAGE", "score", None),
-    ]
-    draw_tradeoff(table, tmp_path / "tradeoff.png")
-    points = {axis.get_xlabel(): axis.collections[0].get_offsets() for axis in drawn[0].axes}
-    assert points.keys() == {"parameters", "ms"}
-    assert np.array_equal(points["parameters"], [[1000, 90]])
-    assert np.array_equal(points["ms"], [[3, 90]])
-
-
-def test_rules_are_joined_and_a_fixed_depth_is_a_line_across(
+def test_scores_are_drawn_against_each_cost_and_a_fixed_depth_is_a_line_across(
     drawn: list[Figure], tmp_path: Path
 ) -> None:
     table = [
-        known("board", "fixed", "score", 90.0),
-        known("board", "exits", "score", 89.0), known("board", "exits", "cost", 60.0),
-        known("board", "exits", "low score", 88.0), known("board", "exits", "low cost", 40.0),
+        known("board", "fixed", "score", 90.0), known("board", "fixed", "ms", 3.0),
+        known("board", "exits", "score", 89.0), known("board", "exits", "ms", 2.0),
+        known("board", "exits", "cost", 60.0),
         known("board", "not run", "score", None), known("board", "not run", "cost", None),
         known("absent", "exits", "score", None), known("absent", "exits", "cost", None),
     ]  # fmt: skip
-    draw_rules(table, tmp_path / "rules.png", [("score", "cost"), ("low score", "low cost")])
-    (board,) = drawn[0].axes
-    across, joined = board.lines[:2]
+    draw_tradeoff(table, tmp_path / "tradeoff.png", "score", ["cost", "ms"], log_x=True)
+    by_cost, by_time = drawn[0].axes
+    across, point = by_cost.lines[:2]
     assert across.get_label() == "fixed"
     assert np.array_equal(across.get_ydata(), [90, 90])
-    assert np.array_equal(joined.get_xydata(), [[60, 89], [40, 88]])
-    assert board.get_legend_handles_labels()[1] == ["fixed", "exits"]
-    draw_rules(table[-2:], tmp_path / "none.png", [("score", "cost")])
+    assert np.array_equal(point.get_xydata(), [[60, 89]])
+    assert by_time.get_legend_handles_labels()[1] == ["fixed", "exits"]
+    assert np.array_equal(by_time.lines[0].get_xydata(), [[3, 90]])
+    draw_tradeoff(table[-2:], tmp_path / "none.png", "score", ["cost"])
     assert (tmp_path / "none.png").stat().st_size > 0
 
 
@@ -133,12 +122,12 @@ def test_exits_are_drawn_in_steps_and_in_time(drawn: list[Figure], tmp_path: Pat
         "exit_time": {"mean": 0.5, "counts": [3, 1], "edges": [0.0, 0.5, 1.0]},
     }
     places = [Cell("board", "fold 1", column, MEAN_EXIT) for column in ("layer", "time")]
-    table = [*(Measured(place, (line,)) for place in places), Measured(places[0])]
+    table = [*(CellResult(place, (line,)) for place in places), CellResult(places[0])]
     draw_exit_distributions(table, tmp_path / "exits.png")
     steps, times = drawn[0].axes
     bars = [bar.get_bbox() for bar in steps.patches]  # type: ignore[attr-defined]
     assert [bar.height for bar in bars] == [1, 2, 1]
     assert [(bar.x0 + bar.x1) / 2 for bar in bars] == pytest.approx([1, 2, 3])
     assert np.array_equal(times.patches[0].get_data().values, [3, 1])  # type: ignore[attr-defined]
-    draw_exit_distributions([Measured(places[0])], tmp_path / "none.png")
+    draw_exit_distributions([CellResult(places[0])], tmp_path / "none.png")
     assert (tmp_path / "none.png").stat().st_size > 0

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eegnn.studies.results_page import Study, count, distinct, results_page
-from eegnn.studies.runner import measure
-from eegnn.studies.store import Book
-from eegnn.studies.study import AUROC, Cell, Measured, Plan, Score
+from eegnn.studies.experiment import Cell, CellResult, Scope, Score
+from eegnn.studies.quantities import AUROC
+from eegnn.studies.results_page import ExperimentResults, count, distinct, results_page
+from eegnn.studies.store import ResultStore
 from eegnn.train.config import Config
 from eegnn.train.results import append_result
 from eegnn.train.run import RunFolder
@@ -22,14 +22,14 @@ def run(folder: Path, config: Config, test: float) -> RunFolder:
     return made
 
 
-def studied(folder: Path, tests: Sequence[float]) -> Study:
+def studied(folder: Path, tests: Sequence[float]) -> ExperimentResults:
     """The tiny experiment, with results of GCN in a folder."""
     for split, test in enumerate(tests):
         made = run(folder / f"run{split}", tiny.config("gcn", split), test)
         append_result(folder / "some.jsonl", made, "eegnn train")
     experiment = replace(tiny.EXPERIMENT, why="Two epochs are few.", needs="patience")
-    table = measure(experiment.cells(Plan()), Book(folder, "tiny"))
-    return Study(experiment, table, ["questions"])
+    table = ResultStore(folder, "tiny").results(experiment.cells(Scope()))
+    return ExperimentResults(experiment, table, ["questions"])
 
 
 def test_the_page_has_ours_the_papers_the_difference_and_the_verdict(tmp_path: Path) -> None:
@@ -61,13 +61,17 @@ def test_cells_that_tables_share_are_counted_once() -> None:
     config = (tiny.config(),)
     line = ({"test": 0.9},)
 
-    def cell(group: str, column: str, paper: Score | None) -> Measured:
-        return Measured(Cell(group, "x", column, AUROC, config, paper), line)
+    def cell(group: str, column: str, paper: Score | None) -> CellResult:
+        return CellResult(Cell(group, "x", column, AUROC, config, paper), line)
 
-    first = Study(tiny.EXPERIMENT, [cell("a", "1", Score(90.0, 0.61)), cell("a", "2", None)])
-    second = Study(tiny.EXPERIMENT, [cell("b", "1", Score(90.0, 0.6)), cell("b", "2", None)])
-    known = Study(
-        tiny.EXPERIMENT, [Measured(Cell("c", "x", "1", AUROC, (), Score(5.0), known=5.0))]
+    first = ExperimentResults(
+        tiny.EXPERIMENT, [cell("a", "1", Score(90.0, 0.61)), cell("a", "2", None)]
+    )
+    second = ExperimentResults(
+        tiny.EXPERIMENT, [cell("b", "1", Score(90.0, 0.6)), cell("b", "2", None)]
+    )
+    known = ExperimentResults(
+        tiny.EXPERIMENT, [CellResult(Cell("c", "x", "1", AUROC, (), Score(5.0), known=5.0))]
     )
     assert len(distinct([first, second, known])) == 4
     found = count(distinct([first, second, known]))

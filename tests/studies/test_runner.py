@@ -10,19 +10,23 @@ from typing import Any
 import pytest
 
 from eegnn.studies import runner
-from eegnn.studies.runner import do_runs, measure, train_command
-from eegnn.studies.store import Book, key_of
-from eegnn.studies.study import Measurement, Plan
+from eegnn.studies.experiment import Measurement, Scope
+from eegnn.studies.runner import Runner, train_command
+from eegnn.studies.store import ResultStore, key_of
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import read_results
 from tests.studies import tiny
-from tests.studies.test_locks import process_that_holds
+from tests.studies.test_run_locks import process_that_holds
 from tests.studies.tiny import config
 
 
-def book_in(folder: Path) -> Book:
-    return Book(folder / "results", "tiny")
+def store_in(folder: Path) -> ResultStore:
+    return ResultStore(folder / "results", "tiny")
+
+
+def runner_in(folder: Path, watch: runner.Watcher = lambda config, metrics: None) -> Runner:
+    return Runner(store_in(folder), folder / "runs", watch=watch)
 
 
 def test_each_run_is_done_once_and_its_folder_goes(tmp_path: Path) -> None:
@@ -33,17 +37,14 @@ def test_each_run_is_done_once_and_its_folder_goes(tmp_path: Path) -> None:
         if line is None:
             begun.append(run.split)
 
-    assert do_runs(configs, book_in(tmp_path), tmp_path / "runs", watch=watch) == []
-    assert (
-        do_runs([*configs, config(split=2)], book_in(tmp_path), tmp_path / "runs", watch=watch)
-        == []
-    )
+    assert runner_in(tmp_path, watch).run(configs) == []
+    assert runner_in(tmp_path, watch).run([*configs, config(split=2)]) == []
     assert begun == [0, 1, 2]
     lines = read_results(tmp_path / "results" / "tiny.jsonl")
     assert [line["config"]["split"] for line in lines] == [0, 1, 2]
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [".locks"]
-    table = measure(tiny.cells(Plan(splits=(0, 1))), book_in(tmp_path))
-    assert [len(m.lines) for m in table] == [2, 0]
+    table = store_in(tmp_path).results(tiny.cells(Scope(splits=(0, 1))))
+    assert [len(result.runs) for result in table] == [2, 0]
 
 
 def test_what_was_interrupted_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -57,10 +58,10 @@ def test_what_was_interrupted_goes_on_and_ends_as_if_nothing_had_happened(tmp_pa
 
     wanted = config(epochs=4)
     with pytest.raises(KeyboardInterrupt):
-        do_runs([wanted], book_in(tmp_path), tmp_path / "runs", watch=watch)
-    do_runs([wanted], book_in(tmp_path), tmp_path / "runs", watch=watch)
+        runner_in(tmp_path, watch).run([wanted])
+    runner_in(tmp_path, watch).run([wanted])
     assert epochs == [1, 2, 3, 4]
-    do_runs([wanted], Book(tmp_path / "whole", "tiny"), tmp_path / "others")
+    Runner(ResultStore(tmp_path / "whole", "tiny"), tmp_path / "others").run([wanted])
     parts, whole = (
         read_results(tmp_path / name / "tiny.jsonl")[0]["test"] for name in ("results", "whole")
     )
@@ -71,7 +72,7 @@ def test_what_was_interrupted_goes_on_and_ends_as_if_nothing_had_happened(tmp_pa
 def test_a_run_of_another_process_is_left_to_it(tmp_path: Path) -> None:
     child = process_that_holds(tmp_path / "runs" / ".locks", key_of(config()))
     try:
-        left = do_runs([config(), config(split=1)], book_in(tmp_path), tmp_path / "runs")
+        left = runner_in(tmp_path).run([config(), config(split=1)])
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -80,10 +81,10 @@ def test_a_run_of_another_process_is_left_to_it(tmp_path: Path) -> None:
 
 
 def test_what_another_process_finished_meanwhile_is_not_done_again(tmp_path: Path) -> None:
-    late = book_in(tmp_path)
-    do_runs([config()], book_in(tmp_path), tmp_path / "runs")
-    assert not late.has(config())
-    do_runs([config()], late, tmp_path / "runs")
+    late = runner_in(tmp_path)
+    runner_in(tmp_path).run([config()])
+    assert late.store.missing([config()]) == [config()]
+    late.run([config()])
     assert len(read_results(tmp_path / "results" / "tiny.jsonl")) == 1
 
 
@@ -99,10 +100,10 @@ def test_a_run_that_diverges_is_written_down_and_not_tried_again(
 
     monkeypatch.setattr(runner, "train", diverge)
     for _ in range(2):
-        do_runs([config()], book_in(tmp_path), tmp_path / "runs")
+        runner_in(tmp_path).run([config()])
     assert tried == [config()]
-    table = measure(tiny.cells(Plan(splits=(0,))), book_in(tmp_path))
-    assert [m.failed for m in table] == [1, 0]
+    table = store_in(tmp_path).results(tiny.cells(Scope(splits=(0,))))
+    assert [result.failed for result in table] == [1, 0]
     line = json.loads((tmp_path / "results" / "tiny.failures.jsonl").read_text())
     assert line["failed"] == "the loss is nan at epoch 3"
 
@@ -110,29 +111,23 @@ def test_a_run_that_diverges_is_written_down_and_not_tried_again(
 def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_count(
     tmp_path: Path,
 ) -> None:
-    do_runs([config()], book_in(tmp_path), tmp_path / "runs")
+    runner_in(tmp_path).run([config()])
     seen: list[Path] = []
 
-    def look(run: Path, root: Path | None) -> int:
+    def measure(run: Path, root: Path | None) -> int:
         assert (run / "model.safetensors").exists()
         seen.append(run)
         return 42
 
-    measurement = Measurement("answer", look)
+    measurement = Measurement("answer", measure)
     for _ in range(2):
-        book = Book(tmp_path / "results", "other", "answer")
-        do_runs([config()], book, tmp_path / "runs", measurement=measurement)
+        store = ResultStore(tmp_path / "results", "other", "answer")
+        Runner(store, tmp_path / "runs", measurement=measurement).run([config()])
     assert len(seen) == 1
-    found = Book(tmp_path / "results", "other", "answer").find(config())
+    found = ResultStore(tmp_path / "results", "other", "answer").find(config())
     assert found is not None
     assert found["answer"] == 42
     assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
-
-
-def test_folders_are_kept_if_asked_for(tmp_path: Path) -> None:
-    do_runs([config()], book_in(tmp_path), tmp_path / "runs", keep=True)
-    (folder,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
-    assert (folder / "model.safetensors").exists()
 
 
 def test_the_command_says_only_what_is_not_usual() -> None:

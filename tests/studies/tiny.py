@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
+from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
-from eegnn.studies.study import LOG10_MSE, Cell, Experiment, Finding, Measured, Plan, Score
+from eegnn.studies.quantities import LOG10_MSE
 from eegnn.train.config import Config, make_config
 
 DATASET = "transfer-line-3@0.01"
@@ -25,22 +26,22 @@ def config(model: str = "gcn", split: int = 0, epochs: int = 2, lr: float = 0.01
     )
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> list[Cell]:
     return [
         Cell(
             "line",
             model.upper(),
             "3",
             LOG10_MSE,
-            tuple(config(model, split, 1 if plan.quick else 2) for split in plan.over(2, 1)),
+            tuple(config(model, split, scope.choose(2, 1)) for split in scope.numbers(2)),
             Score(-1.0, 0.5) if model == "gcn" else None,
         )
         for model in ("gcn", "adgn")
     ]
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    return [Finding("something was run", any(m.lines for m in table) or None)]
+def findings(table: Table) -> list[Finding]:
+    return [Finding("something was run", any(result.runs for result in table) or None)]
 
 
 EXPERIMENT = Experiment(
@@ -52,5 +53,5 @@ EXPERIMENT = Experiment(
     minutes=(0.1, 0.05),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "distance"),
+    draw=partial(draw_lines, x_label="distance"),
 )

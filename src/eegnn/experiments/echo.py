@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import operator
 
-from eegnn.studies.figures import draw_bars
-from eegnn.studies.study import MAE, Cell, Experiment, Finding, Measured, Plan
-from eegnn.studies.tables import beside, each, means, printed, with_recipe, with_recipe_of
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, with_recipe, with_recipe_of
+from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.findings import check, statistic
+from eegnn.studies.quantities import MAE
+from eegnn.studies.tables import paper_cells, paper_table
 
-GROUP = "ECHO"
-TASKS = {"diam": "echo-diam", "ecc": "echo-ecc", "sssp": "echo-sssp"}
+TASKS = ("diam", "ecc", "sssp")
 #: Weight initialisations in the paper.
 SEEDS = 4
-MODELS = {
-    "SAS-GNN": "sasgnn",
-    "EEGNN": "eegnn",
-    "GCN": "gcn",
-    "GRAFF": "graff",
-    "AP-GCN": "apgcn",
-    "A-DGN": "adgn",
-    "SWAN": "swan",
-    "GIN": "gin",
-    "GCNII": "gcnii",
-    "GraphCON": "graphcon",
-    "PH-DGN": "phdgn",
-    "GPS": "gps",
-    "DRew": "drew",
-}
 #: tab:echo_results
-PAPER = printed(
-    tuple(TASKS),
+PAPER = paper_table(
+    TASKS,
     {
         "SAS-GNN": [(1.914, 0.397), (4.806, 0.018), (0.244, 0.243)],
         "EEGNN": [(1.805, 0.068), (5.048, 0.237), (0.065, 0.074)],
@@ -50,30 +34,32 @@ PAPER = printed(
 )
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> list[Cell]:
     """One table: a row for each model, a column for each task."""
-    return beside(
-        GROUP, PAPER, dict.fromkeys(TASKS, MAE), lambda row, column: _runs(row, column, plan)
-    )
+    quantities = dict.fromkeys(TASKS, MAE)
+    return paper_cells("ECHO", PAPER, quantities, lambda row, task: _runs(row, task, scope))
 
 
-def _runs(row: str, column: str, plan: Plan) -> list[Config]:
-    settings: dict[str, Any] = {"epochs": 1, "hidden_channels": 16} if plan.quick else {}
-    dataset, model = TASKS[column] + ("@0.01" if plan.quick else ""), MODELS[row]
-    seeds = plan.over(SEEDS, 1)
-    return with_recipe(dataset, model, "seed", seeds, settings) or each(
-        with_recipe_of(dataset, model, "gcn", "echo-sssp", settings), "seed", seeds
-    )
+def _runs(row: str, task: str, scope: Scope) -> Runs:
+    dataset, model = f"echo-{task}" + scope.choose("", "@0.01"), model_name(row)
+    settings = scope.choose({}, {"epochs": 1, "hidden_channels": 16})
+    config = with_recipe(dataset, model, settings)
+    if config is None:
+        config = with_recipe_of("gcn", dataset, model, settings, source="echo-sssp")
+    return repeat(config, "seed", scope.numbers(SEEDS))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That EEGNN leads on sssp."""
-    at = {key[1]: m.mean for key, m in means(table).items() if key[2] == "sssp"}
-    claim = "sssp: the error of EEGNN is the least of all models"
-    best, others = at.pop("EEGNN", None), [error for error in at.values() if error is not None]
-    if best is None or len(others) < len(MODELS) - 1:
-        return [Finding(claim, None)]
-    return [Finding(f"{claim} ({best:.3f}, next {min(others):.3f})", best < min(others))]
+def findings(table: Table) -> list[Finding]:
+    """EEGNN leads on sssp."""
+    errors = {result.cell.row: result.mean for result in table if result.cell.column == "sssp"}
+    return [
+        check(
+            "sssp: the error of EEGNN is the least of all models",
+            (errors.pop("EEGNN"), statistic(min, errors.values())),
+            operator.lt,
+            " ({:.3f}, next {:.3f})",
+        )
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -88,7 +74,6 @@ EXPERIMENT = Experiment(
     minutes=(6_000, 4),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="Fewer epochs than the paper's 1000. The graphs are generated anew, with the topologies "
     "and sizes of the benchmark's description.",
 )

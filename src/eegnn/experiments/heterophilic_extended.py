@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 from typing import Any
 
-from eegnn.experiments.heterophilic import DATASETS, GROUP, QUANTITIES, runs
-from eegnn.studies.figures import draw_bars
-from eegnn.studies.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.studies.tables import beside, means, printed
-from eegnn.train.config import Config
+from eegnn.experiments.heterophilic import GROUP, QUANTITIES, recipe_runs
+from eegnn.studies.configs import Runs
+from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.findings import check, means
+from eegnn.studies.tables import paper_cells, paper_table
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
-#: The names of the rows, the models, and what differs from their recipes.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+#: The rows, with their models and the options that differ from the recipes.
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN": ("sasgnn", {}),
     "SAS-GNN −ws": ("sasgnn", {"shared": False}),
     "SAS-GNN +drop+norm": ("sasgnn", _REGULAR),
@@ -25,8 +25,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "GAT*": ("gat", {}),
 }
 #: tab:extended_result_heterophilic
-PAPER = printed(
-    tuple(DATASETS),
+PAPER = paper_table(
+    QUANTITIES,
     {
         "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
         "SAS-GNN −ws": [(51.51, 0.41), (92.62, 0.45), (84.45, 0.44), (85.46, 0.63), (78.79, 0.97)],
@@ -47,29 +47,29 @@ PAPER = printed(
 )  # fmt: skip
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> list[Cell]:
     """One table: a row for each model, a column for each data set."""
 
-    def of(row: str, column: str) -> list[Config]:
-        model, options = MODELS[row]
-        return runs(column, model, {"options": options}, plan)
+    def row_runs(row: str, column: str) -> Runs:
+        model, options = ROWS[row]
+        return recipe_runs(column, model, {"options": options}, scope)
 
-    return beside(GROUP, PAPER, QUANTITIES, of)
+    return paper_cells(GROUP, PAPER, QUANTITIES, row_runs)
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That a step of its own for each node is worth having."""
+def findings(table: Table) -> list[Finding]:
+    """A step size of its own for each node is worth having."""
     at = means(table)
-    found = []
-    for column in DATASETS:
-        own, mean = (at.get((GROUP, row, column)) for row in ("EEGNN", "EEGNN wo/NeuralAdaStep"))
-        claim = f"{column}: EEGNN is worse with one step for all nodes"
-        if own is None or mean is None or own.mean is None or mean.mean is None:
-            found.append(Finding(claim, None))
-        else:
-            text = f"{claim} ({mean.mean:.2f}, with steps of their own {own.mean:.2f})"
-            found.append(Finding(text, mean.mean < own.mean))
-    return found
+    rows = ("EEGNN wo/NeuralAdaStep", "EEGNN")
+    return [
+        check(
+            f"{column}: EEGNN is worse with one step for all nodes",
+            [at[GROUP, row, column] for row in rows],
+            operator.lt,
+            " ({:.2f}, with steps of their own {:.2f})",
+        )
+        for column in QUANTITIES
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -84,7 +84,6 @@ EXPERIMENT = Experiment(
     minutes=(20_000, 2),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="For GCN, SAGE and GAT, the residual connection of Luo, Shi and Wu has a linear map, ours "
     "has none.",
 )

@@ -1,1 +1,1 @@
-"""The framework of studies: runs, their results, tables and figures."""
+"""The framework of experiments: runs, their results, tables, figures and pages."""

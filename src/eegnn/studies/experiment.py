@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
 
-#: A run in a file of results.
-Line = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """What is read from a run.
-
-    Args:
-        name: with its unit, as it stands over a table.
-        read: takes a line of results.
-        better: in which direction; ``"equal"`` for what can only be right or wrong.
-        digits: after the point.
-    """
-
-    name: str
-    read: Callable[[Line], float]
-    better: Literal["higher", "lower", "equal"]
-    digits: int = 2
-
-
-def percent(name: str, digits: int = 2) -> Quantity:
-    """Return the test score, of which more is better, as a percentage."""
-    return Quantity(f"test {name}, %", lambda line: 100 * line["test"], "higher", digits)
-
-
-ACCURACY = percent("accuracy", 1)
-AUROC = percent("AUROC")
-MAE = Quantity("test MAE", lambda line: line["test"], "lower", 3)
-LOG10_MSE = Quantity("log₁₀ of the test MSE", lambda line: math.log10(line["test"]), "lower")
-MEAN_EXIT = Quantity("mean exit layer", lambda line: line["exits"]["mean"], "equal", 1)
-PARAMETERS = Quantity("parameters", lambda line: line["params"], "equal", 0)
+T = TypeVar("T")
 
 
 class Score(NamedTuple):
@@ -54,7 +23,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A place in the table.
+    """A cell of a table.
 
     Args:
         group: which of the tables, such as the data set; also the panel of the figure.
@@ -76,17 +45,17 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A cell and what was found.
+class CellResult:
+    """A cell and the results of its runs.
 
     Args:
-        cell: the place.
-        lines: results of its runs, as far as there are any.
+        cell: the cell.
+        runs: the records of its finished runs.
         failed: how many of its runs could not be trained.
     """
 
     cell: Cell
-    lines: tuple[Line, ...] = ()
+    runs: tuple[RunRecord, ...] = ()
     failed: int = 0
 
     @property
@@ -94,11 +63,11 @@ class Measured:
         """The quantity in each run."""
         if self.cell.known is not None:
             return [self.cell.known]
-        return [self.cell.quantity.read(line) for line in self.lines]
+        return [self.cell.quantity.read(run) for run in self.runs]
 
     @property
     def mean(self) -> float | None:
-        """Over the runs; ``None`` where there is none."""
+        """The mean over the runs; ``None`` where there is none."""
         return statistics.fmean(self.values) if self.values else None
 
     @property
@@ -134,43 +103,68 @@ class Measured:
         return "better" if (gap > 0) == (self.cell.quantity.better == "higher") else "worse"
 
 
+#: The results of an experiment, one for each of its cells.
+Table = Sequence[CellResult]
+
+
+def by_group(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each group, in the order of the table."""
+    return _split(table, lambda result: result.cell.group)
+
+
+def by_row(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each row, in the order of the table."""
+    return _split(table, lambda result: result.cell.row)
+
+
+def _split(table: Table, key: Callable[[CellResult], str]) -> dict[str, list[CellResult]]:
+    parts: dict[str, list[CellResult]] = {}
+    for result in table:
+        parts.setdefault(key(result), []).append(result)
+    return parts
+
+
 class Measurement(NamedTuple):
     """What is measured on a trained model, beyond the scores that every run has.
 
     Args:
-        field: of the line of results that keeps it.
-        look: takes the folder of the finished run and the data folder, and returns what JSON can
-            hold.
+        field: of the run's record that keeps it.
+        measure: takes the folder of the finished run and the data folder, and returns what JSON
+            can hold.
     """
 
     field: str
-    look: Callable[[Path, Path | None], Any]
+    measure: Callable[[Path, Path | None], Any]
 
 
 class Finding(NamedTuple):
-    """A statement, and whether our numbers bear it out; ``None``: not enough runs."""
+    """A statement, and whether our numbers bear it out; ``None`` if runs are missing."""
 
     text: str
     holds: bool | None
 
 
-class Plan(NamedTuple):
-    """How much of an experiment to do.
+class Scope(NamedTuple):
+    """How much of an experiment is run.
 
     Args:
         quick: a small version of it.
-        splits: those to run; ``None`` for as many as the experiment has.
+        splits: the splits or seeds to run; ``None`` for as many as the experiment has.
     """
 
     quick: bool = False
     splits: tuple[int, ...] | None = None
 
-    def over(self, full: int, quick: int) -> tuple[int, ...]:
+    def choose(self, full: T, quick: T) -> T:
+        """Return a setting of the full, or of the quick version."""
+        return quick if self.quick else full
+
+    def numbers(self, full: int, quick: int = 1) -> tuple[int, ...]:
         """Return the splits, or seeds, of an experiment that has so many."""
-        return self.splits or tuple(range(quick if self.quick else full))
+        return self.splits or tuple(range(self.choose(full, quick)))
 
     def command(self, name: str) -> str:
-        """Return what to type for an experiment of this name."""
+        """Return the command that runs this much of an experiment."""
         splits = "" if self.splits is None else f" --splits {','.join(map(str, self.splits))}"
         return f"eegnn reproduce {name}{' --quick' if self.quick else ''}{splits}"
 
@@ -187,11 +181,10 @@ class Experiment:
         quick: how the quick version differs, in a few words.
         minutes: of one core, in full and quick.
         cells: the table.
-        findings: what is claimed about it, checked against the table.
-        claims: a heading for that; whose claims they are.
-        draw: makes the figure, from the table and a path.
-        keep_runs: whether the folders of finished runs are kept.
-        measurement: on each trained model; a line of results without it is no result here.
+        findings: statements about the table, checked against the results.
+        findings_title: a heading for them, which tells whose statements they are.
+        draw: makes the figure, from the results and a path; ``None`` for bars.
+        measurement: on each trained model; a record without it is no result here.
         why: the best explanation of what is worse than in the paper.
         needs: what a machine needs beyond time and the data, such as a GPU.
     """
@@ -202,16 +195,19 @@ class Experiment:
     settings: str
     quick: str
     minutes: tuple[float, float]
-    cells: Callable[[Plan], Sequence[Cell]]
-    draw: Callable[[Sequence[Measured], Path], None]
-    findings: Callable[[Sequence[Measured]], Sequence[Finding]] = lambda table: ()
-    claims: str = "What the paper says"
-    keep_runs: bool = False
+    cells: Callable[[Scope], Sequence[Cell]]
+    findings: Callable[[Table], Sequence[Finding]] = lambda table: ()
+    findings_title: str = "What the paper says"
+    draw: Callable[[Table, Path], None] | None = None
     measurement: Measurement | None = None
     why: str = ""
     needs: str = ""
 
-    def configs(self, plan: Plan) -> list[Config]:
-        """All runs, each once."""
-        found = {c.model_dump_json(): c for cell in self.cells(plan) for c in cell.configs}
+    def configs(self, scope: Scope) -> list[Config]:
+        """Return all runs, each once."""
+        found = {c.model_dump_json(): c for cell in self.cells(scope) for c in cell.configs}
         return list(found.values())
+
+    def file_name(self, scope: Scope) -> str:
+        """Return the name that all files of the experiment begin with."""
+        return self.name + scope.choose("", "-quick")

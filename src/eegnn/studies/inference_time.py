@@ -7,20 +7,20 @@ import time
 from pathlib import Path
 
 from eegnn.analysis.run import open_run
-from eegnn.studies.study import Line, Measurement, Quantity
+from eegnn.studies.experiment import Measurement
+from eegnn.studies.quantities import Quantity
 
-#: Timed passes, and seconds after which three will do.
-PASSES, ENOUGH = 30, 20.0
+#: The number of timed passes; after so many seconds, three are enough.
+PASSES, ENOUGH_SECONDS = 30, 20.0
 
 
-def look(run: Path, root: Path | None) -> float:
-    """The median of the seconds of a forward pass, by the model's own rule of leaving."""
+def measure(run: Path, root: Path | None) -> float:
+    """Return the median seconds of a forward pass, with the model's own exits."""
     model, batches = open_run(run, root)
-    parts = batches.part("test")
-    inputs = [(units.x, units.adj, units.edge_attr) for units in parts]
+    inputs = [(units.x, units.adj, units.edge_attr) for units in batches.part("test")]
     seconds: list[float] = []
-    while len(seconds) <= PASSES:  # the first one is to warm up
-        if len(seconds) > 3 and sum(seconds) > ENOUGH:
+    while len(seconds) <= PASSES:  # the first pass is a warm-up
+        if len(seconds) > 3 and sum(seconds) > ENOUGH_SECONDS:
             break
         start = time.perf_counter()
         for x, adj, edge_attr in inputs:
@@ -29,9 +29,7 @@ def look(run: Path, root: Path | None) -> float:
     return statistics.median(seconds[1:])
 
 
-def _read(line: Line) -> float:
-    return 1000 * float(line[STOPWATCH.field])
-
-
-STOPWATCH = Measurement("inference_seconds", look)
-MILLISECONDS = Quantity("milliseconds of inference", _read, "lower", 1)
+INFERENCE_TIME = Measurement("inference_seconds", measure)
+MILLISECONDS = Quantity(
+    "milliseconds of inference", lambda run: 1000 * float(run["inference_seconds"]), "lower", 1
+)

@@ -1,150 +1,148 @@
-"""Tables of experiments: Markdown for people, CSV for programs."""
+"""The page of an experiment: Markdown for people, CSV for programs."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from eegnn.io import write_atomically
-from eegnn.studies.study import Experiment, Finding, Measured, Plan
+from eegnn.studies.experiment import CellResult, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.figures import draw_bars
 
 FIELDS = (
     "group", "row", "column", "quantity", "mean", "sd", "n", "failed",
     "paper", "paper_sd", "difference", "verdict",
 )  # fmt: skip
-MARKS = {True: "holds", False: "does not hold", None: "open, for want of runs"}
+VERDICTS = {True: "holds", False: "does not hold", None: "open, for want of runs"}
 
 
-def file_name(experiment: Experiment, plan: Plan) -> str:
-    """Return the name that all files of an experiment begin with."""
-    return experiment.name + ("-quick" if plan.quick else "")
-
-
-def write_study(
-    experiment: Experiment, plan: Plan, table: Sequence[Measured], folder: Path
-) -> list[Path]:
+def write_pages(experiment: Experiment, scope: Scope, table: Table, folder: Path) -> list[Path]:
     """Write ``NAME.md``, ``NAME.csv`` and ``NAME.png``, and return their paths.
 
     Args:
         experiment: what was done.
-        plan: how much of it.
-        table: what was found.
+        scope: how much of it.
+        table: its results.
         folder: where to write.
     """
-    name = file_name(experiment, plan)
-    texts = {".md": study_markdown(experiment, plan, table), ".csv": study_csv(table)}
-    for ending, text in texts.items():
-        write_atomically(folder / f"{name}{ending}", text.encode())
-    figure = folder / f"{name}.png"
-    experiment.draw(table, figure)
-    return [*(folder / f"{name}{ending}" for ending in texts), figure]
+    name = experiment.file_name(scope)
+    page, data, figure = (folder / f"{name}{ending}" for ending in (".md", ".csv", ".png"))
+    write_atomically(page, experiment_markdown(experiment, scope, table).encode())
+    write_atomically(data, table_csv(table).encode())
+    (experiment.draw or draw_bars)(table, figure)
+    return [page, data, figure]
 
 
-def study_rows(table: Sequence[Measured]) -> list[dict[str, Any]]:
+def table_rows(table: Table) -> list[dict[str, Any]]:
     """Return a dictionary with :data:`FIELDS` for each cell."""
     rows = []
-    for m in table:
-        cell, paper = m.cell, m.cell.paper
+    for result in table:
+        cell, paper = result.cell, result.cell.paper
         values = (
-            cell.group, cell.row, cell.column, cell.quantity.name, m.mean, m.sd, len(m.values),
-            m.failed, paper and paper.mean, paper and paper.sd, m.difference, m.verdict,
+            cell.group, cell.row, cell.column, cell.quantity.name, result.mean, result.sd,
+            len(result.values), result.failed, paper and paper.mean, paper and paper.sd,
+            result.difference, result.verdict,
         )  # fmt: skip
         rows.append(dict(zip(FIELDS, values, strict=True)))
     return rows
 
 
-def study_csv(table: Sequence[Measured]) -> str:
-    """Make a line for each cell; what is not known is empty."""
+def table_csv(table: Table) -> str:
+    """Return a line for each cell; what is not known is empty."""
     text = io.StringIO(newline="")
     lines = csv.DictWriter(text, FIELDS, lineterminator="\n")
     lines.writeheader()
-    lines.writerows(study_rows(table))
+    lines.writerows(table_rows(table))
     return text.getvalue()
 
 
-def study_markdown(experiment: Experiment, plan: Plan, table: Sequence[Measured]) -> str:
-    """Make the page of an experiment: our numbers, the paper's beside them, and what it says."""
-    name = file_name(experiment, plan)
+def experiment_markdown(experiment: Experiment, scope: Scope, table: Table) -> str:
+    """Return the page: our numbers, the paper's beside them, and what it says."""
     parts = [
-        f"# {experiment.title}" + (" (quick version)" if plan.quick else ""),
+        f"# {experiment.title}" + scope.choose("", " (quick version)"),
         f"{experiment.shows} {experiment.settings}",
     ]
-    if plan.quick:
+    if scope.quick:
         parts.append(
             f"**This is the quick version**: {experiment.quick}. It shows that all works; do not "
             "compare its numbers with the paper's."
         )
-    parts.append(f"Written by `{plan.command(experiment.name)}`.")
-    parts.append(f"![{experiment.title}]({name}.png)")
-    for group in dict.fromkeys(m.cell.group for m in table):
-        parts += ours([m for m in table if m.cell.group == group], group)
-    if any(m.cell.paper for m in table):
-        parts += ["## Beside the paper", beside(table)]
-        if experiment.why and any(m.verdict == "worse" for m in table):
-            parts.append(f"The best explanation of what is worse: {experiment.why}")
+    parts.append(f"Written by `{scope.command(experiment.name)}`.")
+    parts.append(f"![{experiment.title}]({experiment.file_name(scope)}.png)")
+    for group, results in by_group(table).items():
+        parts += [f"## {group}", *group_tables(results)]
+    if any(result.cell.paper for result in table):
+        parts += ["## Beside the paper", paper_comparison(table), *explanation(experiment, table)]
     if findings := experiment.findings(table):
-        parts += [f"## {experiment.claims}", "\n".join(map(said, findings))]
+        parts += [f"## {experiment.findings_title}", findings_list(findings)]
     return "\n\n".join(parts) + "\n"
 
 
-def ours(table: Sequence[Measured], group: str) -> list[str]:
-    """Make a section with our numbers: a heading, what they are, and rows by columns."""
-    quantities = dict.fromkeys(m.cell.quantity.name for m in table)
-    runs = sorted({len(m.lines) for m in table if m.lines})
+def group_tables(table: Table) -> list[str]:
+    """Return what the numbers of a group are, and a table of its rows and columns."""
+    quantities = dict.fromkeys(result.cell.quantity.name for result in table)
+    runs = sorted({len(result.runs) for result in table if result.runs})
     counts = " or ".join(map(str, runs)) + (" run" if runs == [1] else " runs")
     what = "; ".join(quantities) + (f": mean ± s.d. of {counts}" if runs else "")
-    columns = list(dict.fromkeys(m.cell.column for m in table))
-    at = {(m.cell.row, m.cell.column): m for m in table}
-    lines = [table_line(["", *columns]), table_line(["---"] * (len(columns) + 1))]
-    for row in dict.fromkeys(m.cell.row for m in table):
-        cells = [number(at[row, c]) if (row, c) in at else "" for c in columns]
-        lines.append(table_line([row, *cells]))
-    return [f"## {group}", f"{what[0].upper()}{what[1:]}.", "\n".join(lines)]
+    columns = list(dict.fromkeys(result.cell.column for result in table))
+    rows = []
+    for row, results in by_row(table).items():
+        numbers = {result.cell.column: format_result(result) for result in results}
+        rows.append([row, *(numbers.get(column, "") for column in columns)])
+    return [f"{what[0].upper()}{what[1:]}.", markdown_table(["", *columns], rows)]
 
 
-def beside(table: Sequence[Measured]) -> str:
-    """Make a table with a line for each number of the paper, and ours beside it."""
-    heading = ["", "", "", "ours", "runs", "the paper", "difference in s.d.", ""]
-    lines = [table_line(heading), table_line(["---"] * len(heading))]
-    for m in table:
-        cell, paper = m.cell, m.cell.paper
+def paper_comparison(table: Table) -> str:
+    """Return a table with a line for each number of the paper, and ours beside it."""
+    rows = []
+    for result in table:
+        cell, paper = result.cell, result.cell.paper
         if paper is None:
             continue
         digits = cell.quantity.digits
         theirs = f"{paper.mean:,.{digits}f}" + (f" ± {paper.sd:.{digits}f}" if paper.sd else "")
-        gap = "" if m.difference is None else f"{m.difference:+.1f}"
-        mean = number(m) if m.mean is not None else ""
-        runs = _runs(m) if cell.configs else ""
-        lines.append(
-            table_line([cell.group, cell.row, cell.column, mean, runs, theirs, gap, m.verdict])
-        )
-    return "\n".join(lines)
+        ours = "" if result.mean is None else format_result(result)
+        gap = "" if result.difference is None else f"{result.difference:+.1f}"
+        place = (cell.group, cell.row, cell.column)
+        rows.append([*place, ours, _count_runs(result), theirs, gap, result.verdict])
+    heading = ["", "", "", "ours", "runs", "the paper", "difference in s.d.", ""]
+    return markdown_table(heading, rows)
 
 
-def _runs(measured: Measured) -> str:
-    done, wanted = len(measured.lines), len(measured.cell.configs)
+def explanation(experiment: Experiment, table: Table) -> list[str]:
+    """Return why some numbers are worse than the paper's, if there are any."""
+    if not experiment.why or not any(result.verdict == "worse" for result in table):
+        return []
+    return [f"The best explanation of what is worse: {experiment.why}"]
+
+
+def _count_runs(result: CellResult) -> str:
+    done, wanted = len(result.runs), len(result.cell.configs)
+    if not wanted:
+        return ""
     return str(done) if done >= wanted else f"{done} of {wanted}"
 
 
-def number(measured: Measured) -> str:
-    """Say what was found: ``84.1 ± 5.2``, with runs that could not be trained."""
-    digits = measured.cell.quantity.digits
-    failed = f" ({measured.failed} diverged)" if measured.failed else ""
-    if measured.mean is None:
-        return f"not run{failed}" if not failed else failed.strip(" ()")
-    sd = f" ± {measured.sd:.{digits}f}" if measured.sd is not None else ""
-    return f"{measured.mean:,.{digits}f}{sd}{failed}"
+def format_result(result: CellResult) -> str:
+    """Return a number such as ``84.1 ± 5.2``, with the count of runs that diverged."""
+    digits = result.cell.quantity.digits
+    diverged = f"{result.failed} diverged"
+    if result.mean is None:
+        return diverged if result.failed else "not run"
+    sd = f" ± {result.sd:.{digits}f}" if result.sd is not None else ""
+    return f"{result.mean:,.{digits}f}{sd}" + (f" ({diverged})" if result.failed else "")
 
 
-def said(finding: Finding) -> str:
-    """Make a line of a list: whether a statement holds, and the statement."""
-    mark = MARKS[finding.holds]
-    return f"- {mark if finding.holds is not False else f'**{mark}**'}: {finding.text}."
+def findings_list(findings: Iterable[Finding]) -> str:
+    """Return a list of statements, each with whether it holds."""
+    marks = {**VERDICTS, False: f"**{VERDICTS[False]}**"}
+    return "\n".join(f"- {marks[finding.holds]}: {finding.text}." for finding in findings)
 
 
-def table_line(cells: Sequence[str]) -> str:
-    """Make a line of a Markdown table."""
-    return "| " + " | ".join(cells) + " |"
+def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of Markdown."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

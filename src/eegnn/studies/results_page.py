@@ -6,11 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eegnn.studies.page import beside, ours, said, table_line
-from eegnn.studies.study import Experiment, Measured, Plan
+from eegnn.studies.experiment import CellResult, Experiment, Scope, Table, by_group
+from eegnn.studies.pages import (
+    explanation,
+    findings_list,
+    group_tables,
+    markdown_table,
+    paper_comparison,
+)
 
-#: What is counted.
-VERDICTS = ("equal", "within one s.d.", "better", "worse", "differs", "not run")
+#: The columns of the table of counts.
+COUNTS = (
+    "cells", "from runs", "beside the paper",
+    "equal", "within one s.d.", "better", "worse", "differs", "not run",
+)  # fmt: skip
 HEAD = """\
 # Results
 
@@ -26,102 +35,88 @@ one finished run; the others with a number are counted without training."""
 
 
 @dataclass(frozen=True)
-class Study:
-    """An experiment and what there is of it.
+class ExperimentResults:
+    """An experiment and the results that there are.
 
     Args:
         experiment: which.
-        table: its cells in full.
+        table: the results of its full version.
         missing: the data sets that were not on the machine that wrote the page.
     """
 
     experiment: Experiment
-    table: Sequence[Measured]
+    table: Table
     missing: Sequence[str] = ()
 
 
-def results_page(studies: Sequence[Study]) -> str:
-    """Make the page, in the order of the studies."""
-    parts = [HEAD, _counts(studies)]
-    for study in studies:
-        parts += _section(study)
+def results_page(experiments: Sequence[ExperimentResults]) -> str:
+    """Return the page, in the order of the experiments."""
+    rows = [(f"`{each.experiment.name}`", count(each.table)) for each in experiments]
+    rows.append(("**all**, each cell once", count(distinct(experiments))))
+    lines = [[name, *(str(counts[column]) for column in COUNTS)] for name, counts in rows]
+    parts = [HEAD, markdown_table(["", *COUNTS], lines)]
+    for each in experiments:
+        parts += _section(each)
     return "\n\n".join(parts) + "\n"
 
 
-def count(table: Iterable[Measured]) -> Counter[str]:
+def count(table: Iterable[CellResult]) -> Counter[str]:
     """Count cells, those from runs, those that stand beside a number of the paper, and verdicts."""
     found: Counter[str] = Counter()
-    for m in table:
+    for result in table:
         found["cells"] += 1
-        found["from runs"] += bool(m.lines)
-        found["beside the paper"] += m.cell.paper is not None and m.mean is not None
-        found[m.verdict] += 1
+        found["from runs"] += bool(result.runs)
+        found["beside the paper"] += result.cell.paper is not None and result.mean is not None
+        found[result.verdict] += 1
     return found
 
 
-def distinct(studies: Sequence[Study]) -> list[Measured]:
-    """The cells of all studies, each once: tables of the paper share some numbers."""
-    found: dict[object, Measured] = {}
-    for study in studies:
-        for m in study.table:
-            runs = tuple(config.model_dump_json() for config in m.cell.configs)
-            place = (m.cell.group, m.cell.row, m.cell.column)
-            # The same number of the paper for the same runs. Where it has none, columns may read
-            # the same quantity of a run at different layers, so that the place decides.
-            told = m.cell.paper.mean if runs and m.cell.paper else place
-            found.setdefault((runs, m.cell.quantity.name, told), m)
+def distinct(experiments: Iterable[ExperimentResults]) -> list[CellResult]:
+    """Return the cells of all experiments, each once: tables of the paper share some numbers."""
+    found: dict[object, CellResult] = {}
+    for result in (result for each in experiments for result in each.table):
+        cell = result.cell
+        runs = tuple(config.model_dump_json() for config in cell.configs)
+        # The same number of the paper for the same runs. Where it has none, columns may read the
+        # same quantity of a run at different layers, so that the place decides.
+        same = cell.paper.mean if runs and cell.paper else (cell.group, cell.row, cell.column)
+        found.setdefault((runs, cell.quantity.name, same), result)
     return list(found.values())
 
 
-def _counts(studies: Sequence[Study]) -> str:
-    heading = ["", "cells", "from runs", "beside the paper", *VERDICTS]
-    lines = [
-        table_line(heading),
-        table_line(["---"] * len(heading)),
-        *(_count_line(f"`{study.experiment.name}`", count(study.table)) for study in studies),
-        _count_line("**all**, each cell once", count(distinct(studies))),
-    ]
-    return "\n".join(lines)
-
-
-def _count_line(name: str, found: Counter[str]) -> str:
-    numbers = [found["cells"], found["from runs"], found["beside the paper"]]
-    numbers += [found[verdict] for verdict in VERDICTS]
-    return table_line([name, *map(str, numbers)])
-
-
-def _section(study: Study) -> list[str]:
-    experiment, table = study.experiment, study.table
+def _section(results: ExperimentResults) -> list[str]:
+    experiment, table = results.experiment, results.table
     parts = [f"## {experiment.name}", f"{experiment.title}. {experiment.shows}"]
-    cost = f"`{Plan().command(experiment.name)}`, {experiment.minutes[0]:,g} minutes of a core"
-    if experiment.needs:
-        cost += f"; needs {experiment.needs}"
-    if study.missing:
-        cost += f"; the data of {', '.join(study.missing)} was not here"
-    if not any(m.mean is not None for m in table):
-        return [*parts, f"Not run: {cost}."]
-    parts += [f"{experiment.settings}", f"To run it: {cost}."]
-    told = [m for m in table if m.cell.paper is not None]
-    if found := [m for m in told if m.mean is not None]:
-        parts.append(beside(found))
-        if experiment.why and any(m.verdict == "worse" for m in told):
-            parts.append(f"The best explanation of what is worse: {experiment.why}")
-    if open_cells := [m for m in table if m.mean is None]:
-        parts.append(f"Not run, {len(open_cells)} cells: {_places(open_cells)}.")
-    own = [m for m in table if m.cell.paper is None]
-    for group in dict.fromkeys(m.cell.group for m in own if m.mean is not None):
-        heading, *rest = ours([m for m in own if m.cell.group == group], group)
-        parts += [f"#{heading}", *rest]
-    if statements := [
-        finding for finding in experiment.findings(table) if finding.holds is not None
-    ]:
-        parts += [f"{experiment.claims}:", "\n".join(map(said, statements))]
+    if all(result.mean is None for result in table):
+        return [*parts, f"Not run: {_cost(results)}."]
+    parts += [experiment.settings, f"To run it: {_cost(results)}."]
+    compared = [result for result in table if result.cell.paper and result.mean is not None]
+    if compared:
+        parts += [paper_comparison(compared), *explanation(experiment, compared)]
+    if not_run := [result for result in table if result.mean is None]:
+        parts.append(f"Not run, {len(not_run)} cells: {_places(not_run)}.")
+    for group, own in by_group([r for r in table if r.cell.paper is None]).items():
+        if any(result.mean is not None for result in own):
+            parts += [f"### {group}", *group_tables(own)]
+    if decided := [each for each in experiment.findings(table) if each.holds is not None]:
+        parts += [f"{experiment.findings_title}:", findings_list(decided)]
     return parts
 
 
-def _places(table: Sequence[Measured]) -> str:
+def _cost(results: ExperimentResults) -> str:
+    """Return how to run an experiment, and what that takes."""
+    experiment = results.experiment
+    cost = f"`{Scope().command(experiment.name)}`, {experiment.minutes[0]:,g} minutes of a core"
+    if experiment.needs:
+        cost += f"; needs {experiment.needs}"
+    if results.missing:
+        cost += f"; the data of {', '.join(results.missing)} was not here"
+    return cost
+
+
+def _places(table: Table) -> str:
     """Name cells, those of a group and row together."""
     rows: dict[tuple[str, str], list[str]] = {}
-    for m in table:
-        rows.setdefault((m.cell.group, m.cell.row), []).append(m.cell.column)
+    for result in table:
+        rows.setdefault((result.cell.group, result.cell.row), []).append(result.cell.column)
     return "; ".join(f"{group}, {row} ({', '.join(some)})" for (group, row), some in rows.items())

@@ -3,19 +3,19 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from eegnn.studies.page import FIELDS, number, study_csv, study_markdown, write_study
-from eegnn.studies.study import Measured, Plan
+from eegnn.studies.experiment import CellResult, Scope
+from eegnn.studies.pages import FIELDS, experiment_markdown, format_result, table_csv, write_pages
 from tests.studies import tiny
 
 
-def table(quick: bool = False) -> list[Measured]:
+def table(quick: bool = False) -> list[CellResult]:
     """GCN with MSE of 0.1 and 0.01, one run diverged; A-DGN not run."""
-    gcn, adgn = tiny.cells(Plan(quick))
-    return [Measured(gcn, ({"test": 0.1}, {"test": 0.01}), failed=1), Measured(adgn)]
+    gcn, adgn = tiny.cells(Scope(quick))
+    return [CellResult(gcn, ({"test": 0.1}, {"test": 0.01}), failed=1), CellResult(adgn)]
 
 
 def test_our_numbers_stand_beside_the_papers() -> None:
-    text = study_markdown(tiny.EXPERIMENT, Plan(), table())
+    text = experiment_markdown(tiny.EXPERIMENT, Scope(), table())
     assert "| GCN | -1.50 ± 0.71 (1 diverged) |" in text
     assert "| ADGN | not run |" in text
     # (−1.5 − (−1)) / 0.5
@@ -25,14 +25,14 @@ def test_our_numbers_stand_beside_the_papers() -> None:
 
 
 def test_a_quick_version_says_so() -> None:
-    text = study_markdown(tiny.EXPERIMENT, Plan(quick=True), table(quick=True))
+    text = experiment_markdown(tiny.EXPERIMENT, Scope(quick=True), table(quick=True))
     assert text.startswith("# A tiny study (quick version)\n")
     assert "**This is the quick version**: one epoch." in text
     assert "eegnn reproduce tiny --quick" in text
 
 
 def test_programs_get_every_digit() -> None:
-    lines = list(csv.DictReader(study_csv(table()).splitlines()))
+    lines = list(csv.DictReader(table_csv(table()).splitlines()))
     assert tuple(lines[0]) == FIELDS
     assert [line["row"] for line in lines] == ["GCN", "ADGN"]
     assert float(lines[0]["mean"]) == -1.5
@@ -42,13 +42,13 @@ def test_programs_get_every_digit() -> None:
 
 
 def test_a_cell_with_nothing_but_failures_says_that() -> None:
-    gcn, _ = tiny.cells(Plan())
-    assert number(Measured(gcn, failed=2)) == "2 diverged"
+    gcn, _ = tiny.cells(Scope())
+    assert format_result(CellResult(gcn, failed=2)) == "2 diverged"
 
 
 def test_files_are_named_after_the_experiment_and_marked_if_quick(tmp_path: Path) -> None:
-    for plan, name in ((Plan(), "tiny"), (Plan(quick=True), "tiny-quick")):
-        files = write_study(tiny.EXPERIMENT, plan, table(plan.quick), tmp_path)
+    for scope, name in ((Scope(), "tiny"), (Scope(quick=True), "tiny-quick")):
+        files = write_pages(tiny.EXPERIMENT, scope, table(scope.quick), tmp_path)
         assert files == [tmp_path / f"{name}{ending}" for ending in (".md", ".csv", ".png")]
         assert all(path.stat().st_size > 0 for path in files)
         assert f"({name}.png)" in files[0].read_text()

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -9,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from eegnn.studies import runner
-from eegnn.studies.claims import ClaimLost, SharedClaims
-from eegnn.studies.locks import Locks
-from eegnn.studies.runner import do_runs
-from eegnn.studies.store import Book, key_of
+from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
+from eegnn.studies.runner import Runner
+from eegnn.studies.store import ResultStore
 from eegnn.train import storage
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
@@ -20,13 +22,57 @@ from eegnn.train.results import read_results
 from tests.postgres import postgres
 from tests.studies.tiny import config
 
-pytest.importorskip("optuna", reason="needs eegnn[tune]")
+needs_fork = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+KEY = "0123456789abcdef" * 4
+
+
+def process_that_holds(path: Path, key: str) -> int:
+    """Start a process that takes a lock and waits; return its id once it has it."""
+    seen, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with RunLocks(path).hold(key) as mine:
+            os.write(tell, b"1" if mine else b"0")
+            signal.pause()
+    assert os.read(seen, 1) == b"1"
+    os.close(seen)
+    os.close(tell)
+    return child
+
+
+@needs_fork
+def test_a_lock_is_held_by_one_process_and_dies_with_it(tmp_path: Path) -> None:
+    child = process_that_holds(tmp_path / "locks", KEY)
+    locks = RunLocks(tmp_path / "locks")
+    try:
+        with locks.hold(KEY) as mine:
+            assert not mine
+        with locks.hold("f" + KEY) as mine:
+            assert mine
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with locks.hold(KEY) as mine:
+        assert mine
+    locks.close()
+
+
+@needs_fork
+def test_a_lock_is_free_again_when_the_work_is_done_or_fails(tmp_path: Path) -> None:
+    locks = RunLocks(tmp_path / "new" / "locks")
+    with pytest.raises(KeyError), locks.hold(KEY):
+        raise KeyError
+    child = process_that_holds(tmp_path / "new" / "locks", KEY)  # would fail
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    locks.close()
 
 
 @pytest.fixture(params=["study.db", "study.journal", "postgres"], scope="module")
 def where(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
+    pytest.importorskip("optuna", reason="needs eegnn[tune]")
     if request.param == "postgres":
         with postgres() as url:
             yield url
@@ -36,19 +82,20 @@ def where(
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
+    pytest.importorskip("optuna", reason="needs eegnn[tune]")
     return str(tmp_path / "study.db")
 
 
-def claims(folder: Path, where: str, name: str = "test") -> SharedClaims:
-    """Of a process on a machine of its own: locks of one process never stop itself."""
-    return SharedClaims(Locks(folder / ".locks"), where, name)
+def shared_locks(folder: Path, where: str, name: str = "test") -> SharedRunLocks:
+    """Locks as another machine has them; file locks never stop the process that holds them."""
+    return SharedRunLocks(folder / ".locks", where, name)
 
 
-def test_of_those_who_claim_a_run_together_one_has_it(where: str, tmp_path: Path) -> None:
+def test_of_those_who_want_a_run_together_one_has_it(where: str, tmp_path: Path) -> None:
     together, all_asked = threading.Barrier(4), threading.Barrier(4)
 
-    def claim(worker: int) -> list[bool]:
-        own, won = claims(tmp_path / str(worker), where, "together"), []
+    def lock(worker: int) -> list[bool]:
+        own, won = shared_locks(tmp_path / str(worker), where, "together"), []
         for turn in range(5):
             together.wait()
             with own.hold(f"{turn:016x}") as mine:
@@ -57,33 +104,33 @@ def test_of_those_who_claim_a_run_together_one_has_it(where: str, tmp_path: Path
         return won
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(claim, range(4)))
+        found = list(pool.map(lock, range(4)))
     assert [sum(turn) for turn in zip(*found, strict=True)] == [1] * 5
 
 
 def test_a_result_is_final_and_everyone_gets_it(where: str, tmp_path: Path) -> None:
-    first, second = (claims(tmp_path / name, where, "final") for name in ("a", "b"))
+    first, second = (shared_locks(tmp_path / name, where, "final") for name in ("a", "b"))
     with first.hold("aa") as mine:
         assert mine
         assert first.finish("aa", {"test": 0.5, "exits": {"min": None}})
     with second.hold("aa") as mine:
         assert not mine
-    assert second.results() == [{"test": 0.5, "exits": {"min": None}}]
+    assert second.new_results() == [{"test": 0.5, "exits": {"min": None}}]
 
 
 def test_a_run_that_was_not_finished_is_free_again(file: str, tmp_path: Path) -> None:
-    own = claims(tmp_path, file)
+    own = shared_locks(tmp_path, file)
     with pytest.raises(KeyError), own.hold("aa"):
         raise KeyError
-    with claims(tmp_path, file).hold("aa") as mine:
+    with shared_locks(tmp_path, file).hold("aa") as mine:
         assert mine
 
 
-def test_the_claim_of_a_dead_worker_expires_and_that_of_a_live_one_does_not(
+def test_the_lock_of_a_dead_worker_expires_and_that_of_a_live_one_does_not(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "SILENCE", 1.0)
-    dead, live, other = (claims(tmp_path / name, where, "expiry") for name in ("a", "b", "c"))
+    monkeypatch.setattr(storage, "HEARTBEAT_TIMEOUT", 1.0)
+    dead, live, other = (shared_locks(tmp_path / name, where, "expiry") for name in ("a", "b", "c"))
     dead._new_trial("aa", dead._states.RUNNING)  # and was killed before it gave a sign
     with live.hold("bb") as mine:
         assert mine
@@ -101,18 +148,18 @@ def test_the_claim_of_a_dead_worker_expires_and_that_of_a_live_one_does_not(
 def test_who_was_given_up_notices(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "SILENCE", 0.4)
-    own = claims(tmp_path, file)
+    monkeypatch.setattr(storage, "HEARTBEAT_TIMEOUT", 0.4)
+    own = shared_locks(tmp_path, file)
     with own.hold("aa") as mine:
         assert mine
         own.check("aa")
         trial_id, lost = own._held["aa"]
         storage.finish(own._storage, trial_id, own._states.FAIL)
         assert lost.wait(30)
-        with pytest.raises(ClaimLost):
+        with pytest.raises(LockLost):
             own.check("aa")
         assert not own.finish("aa", {"test": 1.0})
-    assert own.results() == []
+    assert own.new_results() == []
 
 
 def test_results_come_to_who_asks_without_training(
@@ -120,8 +167,8 @@ def test_results_come_to_who_asks_without_training(
 ) -> None:
     def work(machine: str, *splits: int) -> list[Config]:
         wanted = [config(split=split) for split in splits]
-        book = Book(tmp_path / machine / "results", "tiny")
-        return do_runs(wanted, book, tmp_path / machine / "runs", storage=where)
+        store = ResultStore(tmp_path / machine / "results", "tiny")
+        return Runner(store, tmp_path / machine / "runs").run(wanted, where)
 
     assert work("a", 0) == []
 
@@ -138,11 +185,12 @@ def test_results_come_to_who_asks_without_training(
 def test_what_was_known_before_is_shared(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = Book(tmp_path / "a", "tiny")
+    old = ResultStore(tmp_path / "a", "tiny")
     old.add({"test": 0.5, "config": config().model_dump()})
     monkeypatch.setattr(runner, "train", None)
     for machine in ("a", "a", "b"):
-        do_runs([config()], Book(tmp_path / machine, "tiny"), tmp_path / "runs", storage=file)
+        store = ResultStore(tmp_path / machine, "tiny")
+        Runner(store, tmp_path / "runs").run([config()], file)
     assert read_results(tmp_path / "b" / "tiny.jsonl") == read_results(
         tmp_path / "a" / "tiny.jsonl"
     )
@@ -156,10 +204,10 @@ def test_failures_are_shared_too(
         raise TrainingError("the loss is nan")
 
     monkeypatch.setattr(runner, "train", diverge)
-    do_runs([config()], Book(tmp_path / "a", "tiny"), tmp_path / "runs", storage=file)
+    Runner(ResultStore(tmp_path / "a", "tiny"), tmp_path / "runs").run([config()], file)
     monkeypatch.setattr(runner, "train", None)
-    book = Book(tmp_path / "b", "tiny")
-    do_runs([config()], book, tmp_path / "runs", storage=file)
-    assert book.failed(config())
-    assert book.find(config()) is None
-    assert key_of(config()) in book._failed
+    store = ResultStore(tmp_path / "b", "tiny")
+    Runner(store, tmp_path / "runs").run([config()], file)
+    record = store.find(config())
+    assert record is not None
+    assert record["failed"] == "the loss is nan"

@@ -3,25 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eegnn.studies.page import study_markdown
-from eegnn.studies.study import (
-    ACCURACY,
-    MAE,
-    PARAMETERS,
-    Cell,
-    Measured,
-    Plan,
-    Quantity,
-    Score,
-)
+from eegnn.studies.experiment import Cell, CellResult, Scope, Score
+from eegnn.studies.pages import experiment_markdown
+from eegnn.studies.quantities import ACCURACY, MAE, PARAMETERS, Quantity
 from tests.studies import tiny
 
 
 def measured(
     quantity: Quantity, tests: list[float], paper: Score | None, known: float | None = None
-) -> Measured:
+) -> CellResult:
     cell = Cell("group", "row", "column", quantity, paper=paper, known=known)
-    return Measured(cell, tuple({"test": value} for value in tests))
+    return CellResult(cell, tuple({"test": value} for value in tests))
 
 
 def test_a_cell_has_the_mean_and_the_spread_of_its_runs() -> None:
@@ -68,20 +60,20 @@ def test_a_count_is_right_or_not(known: float, verdict: str) -> None:
     assert (found.mean, found.verdict) == (known, verdict)
 
 
-def test_a_plan_takes_all_splits_a_few_or_those_that_are_named() -> None:
-    assert Plan().over(10, 2) == tuple(range(10))
-    assert Plan(quick=True).over(10, 2) == (0, 1)
-    assert Plan(quick=True, splits=(3, 5)).over(10, 2) == (3, 5)
+def test_a_scope_takes_all_splits_a_few_or_those_that_are_named() -> None:
+    assert Scope().numbers(10, 2) == tuple(range(10))
+    assert Scope(quick=True).numbers(10, 2) == (0, 1)
+    assert Scope(quick=True, splits=(3, 5)).numbers(10, 2) == (3, 5)
 
 
 def test_the_command_says_what_was_asked_for() -> None:
-    assert Plan().command("tu") == "eegnn reproduce tu"
-    some = Plan(quick=True, splits=(0, 3))
+    assert Scope().command("tu") == "eegnn reproduce tu"
+    some = Scope(quick=True, splits=(0, 3))
     assert some.command("tu") == "eegnn reproduce tu --quick --splits 0,3"
-    assert f"Written by `{some.command('tiny')}`." in study_markdown(tiny.EXPERIMENT, some, [])
+    assert f"Written by `{some.command('tiny')}`." in experiment_markdown(tiny.EXPERIMENT, some, [])
 
 
 def test_a_run_that_several_cells_need_is_done_once() -> None:
-    configs = tiny.EXPERIMENT.configs(Plan())
+    configs = tiny.EXPERIMENT.configs(Scope())
     assert len(configs) == 4
     assert configs[0] == tiny.config("gcn", 0)
