@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from eegnn import _check
 from eegnn.data.arrays import Arrays, cached
 from eegnn.data.problem import Problem
-from eegnn.data.topologies import TOPOLOGIES, distances, generate
+from eegnn.data.topologies import TOPOLOGIES, distances
 
 EchoTask = Literal["sssp", "ecc", "diam"]
 
@@ -80,12 +80,11 @@ def echo(task: EchoTask, size: float = 1.0, seed: int = 0, root: Path | None = N
 def _generate(count: int, seed: int) -> Arrays:
     """All graphs, one after the other; ``nodes`` and ``edges`` hold the size of each."""
     columns: dict[str, list[NDArray[Any]]] = {"x": [], "edge_index": [], "ecc": [], "sssp": []}
-    for (index, topology), diameter, repetition in product(
-        enumerate(TOPOLOGIES), DIAMETERS, range(count)
-    ):
+    topologies = enumerate(TOPOLOGIES.values())
+    for (index, draw), diameter, repetition in product(topologies, DIAMETERS, range(count)):
         # A generator for each graph: smaller sizes are parts of larger ones.
         generator = np.random.default_rng([seed, index, diameter, repetition])
-        for name, array in _graph(generator, generate(topology, generator, diameter)).items():
+        for name, array in _graph(generator, draw(generator, diameter)).items():
             columns[name].append(array)
     return {
         "nodes": np.array([len(x) for x in columns["x"]]),

@@ -17,12 +17,11 @@ from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
     shortest_path,
 )
 
-from eegnn import _check
-
+#: Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
 Edges = NDArray[np.int64]
+#: Draws a connected graph with this diameter, at least 4.
 Topology = Callable[[np.random.Generator, int], Edges]
 
-SMALLEST_DIAMETER = 4  # below it a lobster has no place for a node two steps from its spine
 CHORD_CHANCE = 0.2
 CHORD_HOPS = (2, 7)  # from, below
 REMOVED = 0.2
@@ -118,21 +117,6 @@ TOPOLOGIES: dict[str, Topology] = {
     "caterpillar": caterpillar,
     "lobster": lobster,
 }
-
-
-def generate(topology: str, generator: np.random.Generator, diameter: int) -> Edges:
-    """Draw a connected graph.
-
-    Args:
-        topology: a key of :data:`TOPOLOGIES`.
-        generator: the source of randomness.
-        diameter: at least 4.
-
-    Returns:
-        Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
-    """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
-    return TOPOLOGIES[topology](generator, diameter)
 
 
 def distances(edges: Edges) -> NDArray[np.int64]:
