@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -396,58 +395,3 @@ def test_weight_scale_is_a_factor_on_the_start_alone(storage: Storage) -> None:
             conv.reset_parameters()
         torch.testing.assert_close(small.omega, 0.1 * plain.omega)
         torch.testing.assert_close(small.symmetric.value, 0.1 * plain.symmetric.value)
-
-
-ADVANCES: dict[str, dict[str, Any]] = {
-    "the paper's": {},
-    "edge features": {"edge_dim": 2},
-    "tanh": {"activation": "tanh"},
-    "inner tanh": {"inner_activation": "tanh"},
-    "norm": {"norm": "layer"},
-}
-
-
-@pytest.mark.parametrize("partly", [False, True])
-@pytest.mark.parametrize("buffered", [False, True])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
-@pytest.mark.parametrize("name", ADVANCES)
-def test_advancing_in_place_adds_the_step(
-    name: str, dtype: torch.dtype, tolerance: float, buffered: bool, partly: bool
-) -> None:
-    torch.manual_seed(0)
-    conv = SASConv(20, **ADVANCES[name]).to(dtype).eval()
-    edges = torch.tensor([[0, 1, 1, 2, 2, 3, 4, 0], [1, 0, 2, 1, 3, 2, 0, 4]])
-    adj = Adjacency.from_edge_index(edges, 6)
-    h, tau = torch.randn(6, 20, dtype=dtype), torch.rand(6, dtype=dtype)
-    attr = torch.randn(8, 2, dtype=dtype) if name == "edge features" else None
-    with torch.no_grad():
-        step = conv.bind(adj, attr)
-        expected = h + tau.unsqueeze(-1) * conv(h, adj, attr)
-        buffer = torch.full_like(h, torch.nan) if buffered else None
-        if not partly:
-            by_node, by_number = h.clone(), h.clone()
-            step.advance_(by_node, adj, tau, buffer)
-            step.advance_(by_number, adj, 0.5, buffer)
-            torch.testing.assert_close(by_node, expected, rtol=0, atol=tolerance)
-            by_half = h + 0.5 * conv(h, adj, attr)
-            torch.testing.assert_close(by_number, by_half, rtol=0, atol=tolerance)
-        else:
-            part, order = adj.around(torch.tensor([3, 0]))
-            few = h[order]
-            step.advance_(few, part, tau[:2], buffer)
-            moved = h[[3, 0]] + tau[:2].unsqueeze(-1) * conv(h, adj, attr)[[3, 0]]
-            torch.testing.assert_close(few[:2], moved, rtol=0, atol=tolerance)
-            assert torch.equal(few[2:], h[order][2:])
-
-
-@pytest.mark.parametrize("width", [5, 16])
-def test_advancing_states_that_lie_by_columns(width: int) -> None:
-    torch.manual_seed(0)
-    adj = Adjacency.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 4)
-    by_rows = torch.randn(4, width)
-    by_columns = by_rows.T.contiguous().T
-    with torch.no_grad():
-        step = SASConv(width).eval().bind(adj)
-        step.advance_(by_rows, adj, 0.5)
-        step.advance_(by_columns, adj, 0.5)
-    torch.testing.assert_close(by_columns, by_rows, rtol=0, atol=1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, TypedDict, Unpack
@@ -17,18 +16,6 @@ from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.typing import Level
-
-#: What a constructor has among its variables that is not a setting.
-_NO_SETTINGS = ("self", "__class__", "kwargs", "make_step")
-
-
-class Shared(TypedDict, total=False):
-    """Arguments that every model takes by name; :class:`GraphModel` explains them."""
-
-    pool: str
-    edge_dim: int | None
-    dropout: float
-    decoder_layers: int
 
 
 class PredictOptions(TypedDict, total=False):
@@ -101,12 +88,7 @@ class GraphModel(nn.Module):
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return all arguments of the constructor with their defaults."""
-        found: dict[str, Any] = {}
-        for base in cls.__mro__[: cls.__mro__.index(GraphModel) + 1]:
-            for name, parameter in inspect.signature(base).parameters.items():
-                if name not in _NO_SETTINGS:
-                    found.setdefault(name, parameter.default)
-        return found
+        return {field.name: field.default for field in fields(cls)}
 
     def before_epoch(self, epoch: int) -> None:
         """Called by the training loop before each epoch, counted from 1; here it does nothing."""
@@ -261,8 +243,3 @@ class GraphModel(nn.Module):
             f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
             f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
         )
-
-
-def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a constructor from its ``locals()``, before it sets any other."""
-    return {k: v for k, v in scope.items() if k not in _NO_SETTINGS}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,14 +11,11 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.compiled import kernels_for
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric
 
 EdgeTerm = Literal["none", "linear", "relu"]
 NormLayer = Literal["layer", "batch"]
-#: 2 / ln 2.
-DOUBLE_BITS = 2 / math.log(2)
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
 
 
@@ -133,7 +128,7 @@ class SASConv(nn.Module):
 class SASStep:
     """A :class:`SASConv` during one forward pass: dense weights and edge term are at hand.
 
-    Calling it with the Adjacency it was bound to, or with a selection of it, returns ΔH.
+    Calling it with the Adjacency it was bound to, or with a part of it, returns ΔH.
     """
 
     def __init__(self, conv: SASConv, adj: Adjacency, edge_attr: Tensor | None) -> None:
@@ -145,15 +140,12 @@ class SASStep:
         # Column-major: autograd then takes the weight gradient as (gᵀH)ᵀ, 0.7 of the time of Hᵀg.
         self.omega = conv.omega.T.contiguous().T
         self.weight = conv.weight.T.contiguous().T
-        self._scaled: tuple[Tensor, Tensor] | None = None
-        self._panels: tuple[Any, Any] | None = None
-        self._panels_back: tuple[Any, Any] | None = None
-        self.edge_term: Tensor | None = None
+        self._edge_term: Tensor | None = None
         if conv.edge is not None:
             assert edge_attr is not None
             # B(E W) = (B E) W, and the right-hand form multiplies n rows instead of |E|.
             term = conv.edge(adj.incidence_sum(edge_attr))
-            self.edge_term = -term.relu() if conv.edge_term == "relu" else term
+            self._edge_term = -term.relu() if conv.edge_term == "relu" else term
 
     def __call__(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return ΔH."""
@@ -162,125 +154,18 @@ class SASStep:
         # (ĀH)W with the subtraction inside the product: on 10,000 × 32 states this took 0.9 of
         # the time of Ā(HW) with one product [Ω | W], whose slices have to be copied.
         z = torch.addmm(inner, adj.propagate(h, "sym"), self.weight, beta=-1)
-        if self.edge_term is not None:
-            z = z + self._own_edge_term(adj)
+        edge_term = self.edge_term(adj)
+        if edge_term is not None:
+            z = z + edge_term
         if conv.norm is not None:
             z = conv.norm(z)
         return conv.dropout(ACTIVATIONS[conv.activation](z))
 
-    def advance_(
-        self, h: Tensor, adj: Adjacency, tau: Tensor | float, buffer: Tensor | None = None
-    ) -> None:
-        r"""Let :math:`\mathbf{H} \leftarrow \mathbf{H} + \tau\,\Delta\mathbf{H}` in place,
-        without gradients.
-
-        Few passes over memory: on 10,000 × 32 states 0.65 of the time of the sum with a new ΔH.
-
-        Args:
-            h: ``[n, channels]``; the first ``adj.inner`` rows change.
-            adj: the graph.
-            tau: ``[adj.inner]``, or one number.
-            buffer: the shape of ``h``, to be written over.
-        """
-        own = h[: adj.inner]
-        if h.dtype != torch.float32 or not self.is_plain(h):
-            self._add_(own, self(h, adj)[: adj.inner].to(h.dtype), tau)
-            return
-        omega, weight = self.scaled
-        kernels = kernels_for(h) if h.is_contiguous() else None
-        if kernels is not None:
-            self._advance_by(kernels, h, adj, tau, buffer)
-            return
-        # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), where σ(2z) = 1 / (1 + 2^y) with y = −2z / ln 2, and
-        # the maximum is a soft threshold. In PyTorch 2^y takes half the time of exp or σ. The
-        # error is that of `relu_tanh`.
-        y = torch.empty_like(own) if buffer is None else buffer[: adj.inner]
-        torch.mm(own, omega, out=y).relu_()
-        around = adj.propagate(h, "sym")[: adj.inner]
-        torch.addmm(y, around, weight, alpha=-1, out=y)
-        if self.edge_term is not None:
-            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
-            y.add_(self.edge_term[rows], alpha=-DOUBLE_BITS)
-        torch.ops.aten.softshrink.out(y.exp2_().add_(1).reciprocal_(), 0.5, out=y)
-        self._add_(own, y, 2 * tau)
-
-    def _advance_by(
-        self,
-        kernels: ModuleType,
-        h: Tensor,
-        adj: Adjacency,
-        tau: Tensor | float,
-        buffer: Tensor | None,
-    ) -> None:
-        """:meth:`advance_` in two passes over memory: one writes the states as neighbours read
-        them, one does the rest."""
-        width = -(-h.size(1) // kernels.COLUMNS) * kernels.COLUMNS
-        if buffer is None or width != h.size(1):
-            buffer = h.new_empty(h.size(0), width)
-        if not isinstance(tau, Tensor):
-            tau = h.new_full((adj.inner,), tau)
-        kernels.advance(
-            adj.inner * width,
-            h.numpy(),
-            buffer.numpy(),
-            self.structure(kernels, h, adj),
-            *self.panels(kernels),
-            tau.contiguous().numpy(),
-        )
-
-    def structure(self, kernels: ModuleType, h: Tensor, adj: Adjacency) -> Any:
-        """The graph, with the edge term, as kernels read it."""
-        scale = adj.scale(h.dtype)
-        edge = h.new_empty(0, h.size(1))
-        if self.edge_term is not None:
-            rows = slice(adj.inner) if adj.nodes is None else adj.nodes[: adj.inner]
-            edge = (DOUBLE_BITS * self.edge_term.detach()[rows]).contiguous()
-        graph = (adj.rowptr, adj.col, scale, scale, edge)  # nothing has to be multiplied back
-        return kernels.Structure(*(t.numpy() for t in graph))
-
-    def panels(self, kernels: ModuleType) -> tuple[Any, Any]:
-        """:attr:`scaled` as kernels read them."""
-        if self._panels is None:
-            omega, weight = self.scaled
-            self._panels = kernels.panels_of(omega), kernels.panels_of(weight)
-        return self._panels
-
-    def panels_back(self, kernels: ModuleType) -> tuple[Any, Any]:
-        """Ωᵀ and Wᵀ as kernels read them."""
-        if self._panels_back is None:
-            omega, weight = self.omega.detach(), self.weight.detach()
-            self._panels_back = kernels.panels_of(omega.T), kernels.panels_of(weight.T)
-        return self._panels_back
-
-    @property
-    def scaled(self) -> tuple[Tensor, Tensor]:
-        """The weights times 2 / ln 2, with which the activation is a power of two."""
-        if self._scaled is None:
-            self._scaled = DOUBLE_BITS * self.omega.detach(), DOUBLE_BITS * self.weight.detach()
-        return self._scaled
-
-    def is_plain(self, h: Tensor) -> bool:
-        """Whether it is the paper's step on these states: no other activation, norm, dropout."""
-        conv = self.conv
-        return (
-            conv.activation == "relu_tanh"
-            and conv.inner_activation == "relu"
-            and conv.norm is None
-            and not (conv.training and conv.dropout.p > 0)
-            and h.dtype == self.omega.dtype
-            and not torch.is_autocast_enabled(h.device.type)
-        )
-
-    @staticmethod
-    def _add_(own: Tensor, delta: Tensor, tau: Tensor | float) -> None:
-        if isinstance(tau, Tensor):
-            own.addcmul_(tau.unsqueeze(-1), delta)
-        else:
-            own.add_(delta, alpha=tau)
-
-    def _own_edge_term(self, adj: Adjacency) -> Tensor:
-        assert self.edge_term is not None
-        return self.edge_term if adj.nodes is None else self.edge_term[adj.nodes]
+    def edge_term(self, adj: Adjacency) -> Tensor | None:
+        r"""Return :math:`f_e(\mathbf{E})` at the nodes of a graph, ``[n, channels]``."""
+        if self._edge_term is None or adj.nodes is None:
+            return self._edge_term
+        return self._edge_term[adj.nodes]
 
 
 def _check_edge_term(edge_dim: int | None, edge_term: EdgeTerm | None) -> EdgeTerm:

@@ -22,7 +22,7 @@ def test_the_halo_is_exactly_the_neighbourhood(name: str, hops: int) -> None:
     graph = GRAPHS[name](1)
     blocks = partition(graph.edge_index(), graph.num_nodes, 5)
     for index in range(len(blocks)):
-        block = blocks.around(index, hops)
+        block = blocks.neighborhood(index, hops)
         core, halo = set(block.core.tolist()), block.halo.tolist()
         assert len(halo) == len(set(halo))
         assert set(halo) == within(graph, core, hops) - core

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from eegnn.graph import Adjacency
+from eegnn.subgraph import neighborhood, select_nodes
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,17 +66,17 @@ class Blocks:
         return len(self.cores)
 
     def __getitem__(self, index: int) -> Block:
-        return self.around(index)
+        return self.neighborhood(index)
 
     def __iter__(self) -> Iterator[Block]:
         return (self[index] for index in range(len(self)))
 
-    def around(self, index: int, hops: int = 1) -> Block:
+    def neighborhood(self, index: int, hops: int = 1) -> Block:
         """A block with a halo of so many hops, at least one, for computing at its core."""
         rows = core = self.cores[index]
-        adj, order = self.adj.around(rows)
+        adj, order = neighborhood(self.adj, rows)
         for _ in range(hops - 1):  # the nodes so far stay the first ones, in the same order
-            adj, order = self.adj.around(order)
+            adj, order = neighborhood(self.adj, order)
         return Block(core, order[core.numel() :], adj)
 
     def subgraph(self, index: int, hops: int) -> tuple[Tensor, Adjacency]:
@@ -95,9 +96,9 @@ class Blocks:
         nodes = self.cores[index]
         inside[nodes] = True
         for _ in range(hops):
-            _, nodes = self.adj.around(nodes)
+            _, nodes = neighborhood(self.adj, nodes)
             inside[nodes] = True
-        adj = self.adj.select(inside)
+        adj = select_nodes(self.adj, inside)
         assert adj.nodes is not None
         return adj.nodes, adj
 

@@ -8,15 +8,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from eegnn.distributed import Ranks
 from eegnn.engine.blocked.block import Blocks
-from eegnn.engine.blocked.ranks import Ranks
 from eegnn.engine.blocked.states import StateFile
+from eegnn.engine.pruned import hops_of
+from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
-from eegnn.nn.heads import reach
 from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program
 from eegnn.nn.sas_conv import SASStep
@@ -113,7 +114,7 @@ class _Inference:
 
     def __init__(self, model: EEGNN | SASGNN, x: Tensor, blocks: Blocks, program: Program) -> None:
         self.model, self.blocks, self.program = model, blocks, program
-        self.ranks = Ranks(len(blocks))
+        self.ranks = Ranks.current()
         weight = model.encoder.bias
         shape = (blocks.num_nodes, weight.numel(), weight.dtype)
         self.now, self.next = StateFile(*shape), StateFile(*shape)
@@ -123,7 +124,10 @@ class _Inference:
         self.place[_all(blocks)] = torch.arange(blocks.num_nodes, dtype=self.place.dtype)
         self.parts: dict[int, _Part] = {}
         self.near = torch.zeros(len(blocks), len(blocks), dtype=torch.bool)
-        self.edges = self._lay_out(max(reach(program.confidence), reach(program.temperature), 1))
+        self.steps = [InPlaceStep(step) for step in program.steps if isinstance(step, SASStep)]
+        hops = hops_of(program)
+        assert hops is not None
+        self.edges = self._lay_out(hops)
         self.recorders: dict[int, ExitRecorder] = {}
         for index in self.parts:
             self._encode(index, x)
@@ -136,10 +140,10 @@ class _Inference:
             needed = self._needed(limit - layer - 1)
             tau = self.now.values.new_zeros(self.blocks.num_nodes)
             for index in needed:
-                if self.ranks.owns(index):
+                if self._owns(index):
                     self._visit(index, layer, tau)
             self._count()
-            self.ranks.add(tau)
+            self.ranks.all_reduce_(tau)
             taus.append(tau)
             if not self.active.any():
                 break
@@ -149,7 +153,14 @@ class _Inference:
                 self._keep(needed)
         return self._result(taus)
 
-    def _lay_out(self, reach: int) -> list[Tensor]:
+    def _owner(self, index: int) -> int:
+        """The rank that computes a block; neighbouring numbers belong to the same rank."""
+        return index * self.ranks.size // len(self.blocks)
+
+    def _owns(self, index: int) -> bool:
+        return self._owner(index) == self.ranks.rank
+
+    def _lay_out(self, hops: int) -> list[Tensor]:
         """Make the graphs of this rank's blocks; find out which blocks read which.
 
         Returns:
@@ -158,14 +169,14 @@ class _Inference:
         blocks, ranks = self.blocks, self.ranks
         read = torch.zeros(blocks.num_nodes, dtype=torch.bool)
         for index in range(len(blocks)):
-            block = blocks.around(index, reach)
+            block = blocks.neighborhood(index, hops)
             around = torch.bincount(blocks.assignment[block.halo], minlength=len(blocks)) > 0
             self.near[index] = around
             for other in around.nonzero().view(-1).tolist() if ranks.size > 1 else ():
-                if ranks.owner(other) != ranks.owner(index):
+                if self._owner(other) != self._owner(index):
                     read[block.halo[blocks.assignment[block.halo] == other]] = True
-            if ranks.owns(index):
-                step = block.adj if reach == 1 else blocks.around(index).adj
+            if self._owns(index):
+                step = block.adj if hops == 1 else blocks.neighborhood(index).adj
                 stop = self.stop[index]
                 start = stop - block.core.numel()
                 self.parts[index] = _Part(start, stop, self.place[block.nodes], step, block.adj)
@@ -196,28 +207,36 @@ class _Inference:
         """Let the nodes of a block decide and take their step; note their step sizes."""
         program, part, recorder = self.program, self.parts[index], self.recorders[index]
         core = self.blocks.cores[index]
-        count, step = core.numel(), program.step(layer)
-        assert isinstance(step, SASStep)
+        count = core.numel()
         h = _rows_of(self.now.values, part.rows)
-        delta, inv_temperature = (value[:count] for value in program.look(h, part.seen))
-        sizes = program.step_sizes(continue_score(delta, inv_temperature), part.step)
-        if program.freezes:
-            sizes = sizes.masked_fill(recorder.left, 0.0)
+        sizes, leave = self._decide(h, part.seen, part.step, recorder)
         h = h[: part.step.num_nodes]
-        step.advance_(h, part.step, sizes)
-        leave = wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
+        self.steps[layer if len(self.steps) > 1 else 0](h, part.step, sizes)
         recorder.step(sizes, leave, program.readout(h[:count]))
         tau[core] = recorder.tau[-1]
         self.next.values[part.start : part.stop] = h[:count]
         self.now.release()
         self.next.release()
 
+    def _decide(
+        self, h: Tensor, seen: Adjacency, core: Adjacency, recorder: ExitRecorder
+    ) -> tuple[Tensor, Tensor]:
+        """The step sizes of the nodes of a core, and who leaves after the step."""
+        program, count = self.program, core.num_targets
+        if program.confidence is None:
+            return h.new_full((count,), float(program.step_size)), torch.zeros_like(recorder.left)
+        delta, inv_temperature = (value[:count] for value in program.look(h, seen))
+        sizes = program.step_sizes(continue_score(delta, inv_temperature), core)
+        if program.freezes:
+            sizes = sizes.masked_fill(recorder.left, 0.0)
+        return sizes, wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
+
     def _count(self) -> None:
         """Let all ranks know how many nodes of each block are active."""
         self.active.zero_()
         for index, recorder in self.recorders.items():
             self.active[index] = (~recorder.left).sum()
-        self.ranks.add(self.active)
+        self.ranks.all_reduce_(self.active)
 
     def _exchange(self, states: StateFile, indices: list[int] | range) -> None:
         """Bring to all ranks what they read of blocks that others have computed."""
@@ -226,8 +245,8 @@ class _Inference:
             if rows.numel() == 0:  # always so where there is one rank
                 continue
             values = states.values[rows]
-            self.ranks.send(values, index)
-            if not self.ranks.owns(index):
+            self.ranks.broadcast_(values, self._owner(index))
+            if not self._owns(index):
                 states.values[rows] = values
             states.release()
 
@@ -248,7 +267,7 @@ class _Inference:
         layer, time = torch.empty(n, dtype=torch.int64), like.new_empty(n)
         for index, core in enumerate(self.blocks.cores):
             for whole, own in zip((out, layer, time), self._recorded(index), strict=True):
-                self.ranks.send(own, index)
+                self.ranks.broadcast_(own, self._owner(index))
                 whole[core] = own
         exits = Exits(
             layer=layer,
@@ -269,8 +288,8 @@ class _Inference:
                 torch.empty(count, dtype=torch.int64),
                 like.new_empty(count),
             )
-        assert recorder.state is not None
-        return recorder.state.contiguous(), recorder.layer, recorder.time
+        out, exits = recorder.finish(expected=False)
+        return out, exits.layer, exits.time
 
 
 def _rows_of(values: Tensor, rows: Tensor) -> Tensor:
