@@ -34,10 +34,10 @@ class Problem:
             graphs.
         inductive: whether parts of the split are different graphs.
         scale: a reported error is multiplied by it (targets are divided by it for training).
-        node_categories, edge_categories: how many kinds there are in each of the first columns of
-            ``x`` and of ``edge_attr``; the columns after them are numbers, and so are all of them
-            where these are empty. Models see :func:`~eegnn.data.categories.one_hot` columns, which
-            are made batch by batch: for the atoms of ogbg-molhiv at once they would take 700 MB.
+        node_categories, edge_categories: number of categories in each of the first columns of
+            ``x`` and of ``edge_attr``, which are categorical; the others are numbers. Models see
+            :func:`~eegnn.data.categories.one_hot` columns, which are made batch by batch: for the
+            atoms of ogbg-molhiv at once they would take 700 MB.
         notes: where splits and features come from, for the record.
     """
 
