@@ -13,6 +13,7 @@ from eegnn.nn.gumbel import continue_score
 from eegnn.nn.heads import Confidence, Temperature
 from eegnn.nn.program import Program
 from eegnn.nn.sas_conv import SASStep
+from eegnn.nn.steps import of_layer
 from eegnn.subgraph import neighborhood, select_graphs
 from eegnn.typing import Step
 
@@ -93,7 +94,7 @@ class _Steps:
 
     def take(self, layer: int, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
         """Return H + τΔH, perhaps in the memory of H."""
-        step = self.steps[layer if len(self.steps) > 1 else 0]
+        step = of_layer(self.steps, layer)
         if isinstance(step, InPlaceStep):
             step(h, adj, tau)
             return h

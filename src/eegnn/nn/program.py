@@ -12,6 +12,7 @@ from torch import Tensor
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
+from eegnn.nn.steps import of_layer
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
 #: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
@@ -60,7 +61,7 @@ class Program:
 
     def step(self, layer: int) -> Step:
         """The step of this layer: its own, or the only one there is."""
-        return self.steps[layer if len(self.steps) > 1 else 0]
+        return of_layer(self.steps, layer)
 
     def num_units(self, h: Tensor, adj: Adjacency) -> int:
         """How many units decide: nodes, or graphs."""

@@ -22,6 +22,7 @@ from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program
 from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.sas_gnn import SASGNN
+from eegnn.nn.steps import of_layer
 
 
 def infer(
@@ -211,7 +212,7 @@ class _Inference:
         h = _rows_of(self.now.values, part.rows)
         sizes, leave = self._decide(h, part.seen, part.step, recorder)
         h = h[: part.step.num_nodes]
-        self.steps[layer if len(self.steps) > 1 else 0](h, part.step, sizes)
+        of_layer(self.steps, layer)(h, part.step, sizes)
         recorder.step(sizes, leave, program.readout(h[:count]))
         tau[core] = recorder.tau[-1]
         self.next.values[part.start : part.stop] = h[:count]
