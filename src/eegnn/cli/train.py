@@ -89,13 +89,14 @@ def train(
     from eegnn.distributed import join
     from eegnn.train.config import parse_overrides
     from eegnn.train.results import find_result
-    from eegnn.train.start import configure, default_folder, find_run
+    from eegnn.train.run import RunFolder
+    from eegnn.train.start import configure, default_folder
 
     overrides = parse_overrides(settings, split=split, seed=seed, epochs=epochs)
     wanted = configure(dataset, model, recipe, overrides) if dataset or recipe else None
     folder = out or default_folder(wanted)  # type: ignore[arg-type]  # one of them was given
     ranks, console = join(), Console(stderr=as_json)
-    config, resume = ranks.on_main(lambda: find_run(wanted, folder, resume))
+    config = wanted or ranks.on_main(RunFolder(folder).config)
     summary = ranks.on_main(lambda: None if results is None else find_result(results, config))
     if summary is not None:
         console.print(f"in {results} already: test {summary['metric']} {summary['test']:.4f}")
