@@ -1,5 +1,3 @@
-"""What the gradient sees, against what the algorithm says."""
-
 from __future__ import annotations
 
 import pytest
@@ -33,8 +31,8 @@ def test_a_decision_counts_only_while_somebody_near_goes_on(reading: Reading) ->
 
 
 def test_every_decision_taken_gets_a_gradient_after_the_step_alone() -> None:
-    assert gradient_map("after", size=8, num_layers=8).silent == 0
-    assert gradient_map("before", size=8, num_layers=8).silent > 0
+    assert gradient_map("after", size=8, num_layers=8).share_without_gradient == 0
+    assert gradient_map("before", size=8, num_layers=8).share_without_gradient > 0
 
 
 def test_where_everyone_left_at_once_nothing_is_learned_before_the_step() -> None:
@@ -42,9 +40,9 @@ def test_where_everyone_left_at_once_nothing_is_learned_before_the_step() -> Non
         gradient_map(reading, size=6, num_layers=5, continue_bias=-20.0) for reading in READINGS
     )
     assert not before.layer.any()
-    assert before.silent == 1
+    assert before.share_without_gradient == 1
     assert (after.layer == 1).all()
-    assert after.silent == 0
+    assert after.share_without_gradient == 0
 
 
 def test_the_seed_decides() -> None:

@@ -1,4 +1,4 @@
-"""What the gradient sees: which decisions learn something from a step of training."""
+"""Gradients of exit decisions: which of them learn from the task loss in a training step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from torch.nn.functional import cross_entropy
 
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency, adjacency_of
-from eegnn.nn.advance import advance
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_loop import run
 from eegnn.nn.gumbel import continue_score, logistic_noise
@@ -28,10 +27,10 @@ class GradientMap:
     """Gradients of the decisions of one pass.
 
     Attributes:
-        gradient: ``[L, U]``, the size of the gradient of the task loss with respect to the
-            confidence of unit ``u`` at decision ``l``.
-        layer: ``[U]``, steps in the state that is decoded.
-        decisions: ``[U]``, how many decisions each unit took until it left.
+        gradient: ``[L, U]``, the norm of the gradient of the task loss with respect to the
+            confidence logits of unit ``u`` at decision ``l``.
+        layer: ``[U]``, number of steps in the state that is decoded.
+        decisions: ``[U]``, number of decisions of each unit until it left.
     """
 
     gradient: Tensor
@@ -39,7 +38,7 @@ class GradientMap:
     decisions: Tensor
 
     @property
-    def silent(self) -> float:
+    def share_without_gradient(self) -> float:
         """The share of all decisions taken that get no gradient."""
         taken = torch.arange(len(self.gradient)).unsqueeze(1) < self.decisions
         return float((self.gradient[taken] == 0).float().mean())
@@ -65,40 +64,44 @@ def gradient_map(
     adj = adjacency_of(data.edge_index, data.num_nodes, None)
     torch.manual_seed(seed)
     model = EEGNN(data.num_features, 16, 2, num_layers, continue_bias=continue_bias)
-    plain, looks = model.program(adj), list[Tensor]()
+    logits_by_layer: list[Tensor] = []
 
-    def keep(h: Tensor, adj: Adjacency) -> Tensor:
-        logits = plain.confidence(h, adj)
+    def confidence(h: Tensor, adj: Adjacency) -> Tensor:
+        logits = model.loop.confidence(h, adj)
         logits.retain_grad()
-        looks.append(logits)
+        logits_by_layer.append(logits)
         return logits
 
-    program, h = replace(plain, confidence=keep), model.encoder(data.x)
+    program, h = replace(model.program(adj), confidence=confidence), model.encoder(data.x)
     torch.manual_seed(seed)
     if reading == "after":
         out, exits = run(program, h, adj)
-        layer, decisions = exits.layer, exits.layer
+        layer = decisions = exits.layer
     else:
         out, layer = _run_before(program, h, adj)
         decisions = (layer + 1).clamp(max=num_layers)
     cross_entropy(out, data.y).backward()
-    rows = [torch.zeros(len(d)) if d.grad is None else d.grad.norm(dim=1) for d in looks]
-    return GradientMap(torch.stack(rows), layer, decisions)
+    norms = [
+        torch.zeros(len(logits)) if logits.grad is None else logits.grad.norm(dim=1)
+        for logits in logits_by_layer
+    ]
+    return GradientMap(torch.stack(norms), layer, decisions)
 
 
 def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
     """Algorithm 1 for nodes, decoding the state before the step at which a node decides to leave.
 
     Returns:
-        The output ``[n, C]``, and the steps taken before ``[n]``.
+        The output ``[n, C]``, and the number of steps in the decoded states ``[n]``.
     """
     state, layer = h, torch.full((h.size(0),), program.num_layers)
     for step in range(program.num_layers):
         delta, inv_temperature = program.look(h, adj)
         drawn = delta + logistic_noise(delta)
-        stays = layer == program.num_layers
-        layer = layer.masked_fill(stays & (drawn < 0), step)
-        state = torch.where(stays.unsqueeze(1), h, state)
-        h = advance(program.step(step), h, adj, continue_score(drawn, inv_temperature))
+        active = layer == program.num_layers
+        layer = layer.masked_fill(active & (drawn < 0), step)
+        state = torch.where(active.unsqueeze(1), h, state)
+        tau = continue_score(drawn, inv_temperature)
+        h = h + tau.unsqueeze(-1) * program.step(step)(h, adj)
     state = torch.where((layer == program.num_layers).unsqueeze(1), h, state)
     return program.readout(state), layer
