@@ -78,7 +78,7 @@ def _level(source: str, rows: int, nodes: int, graphs: int | None, level: Level 
     else:
         wanted = f"{nodes} (one for each node) or {graphs} (one for each graph)"
         if level is None and nodes == graphs:
-            raise ValueError(f"{source}: every graph has one node; say level='node' or 'graph'")
+            raise ValueError(f"{source}: every graph has one node; give level='node' or 'graph'")
         if level is None:
             level = "node" if rows == nodes else "graph"
     if rows != (nodes if level == "node" else graphs):

@@ -52,7 +52,7 @@ def read_npz(
     Args:
         path: the file. Python objects in it are refused, never unpickled.
         split: which column of the masks.
-        level: ``"node"`` or ``"graph"``. Default: what has as many as ``y`` has rows.
+        level: ``"node"`` or ``"graph"``. Default: the one that ``y`` has as many rows as.
         task: default: ``"classification"`` for integers, ``"multilabel"`` for a matrix of 0 and 1,
             else ``"regression"``.
         metric: default: ``"accuracy"`` or, for two classes, ``"roc_auc"``; ``"ap"`` for several
@@ -105,12 +105,12 @@ def problem_from_pyg(
 ) -> Problem:
     """Make a problem of a PyG ``Data``, a ``Dataset`` or a list of ``Data``.
 
-    One graph is one to be divided by its nodes, with its masks if it has them; several are divided
-    by graphs. ``x``, ``edge_index``, ``edge_attr`` and ``y`` are kept.
+    The nodes of a single graph are split, by its masks if it has them; of several, the graphs are
+    split. ``x``, ``edge_index``, ``edge_attr`` and ``y`` are kept.
 
     Args:
         graphs: the data.
-        name: for people.
+        name: what messages call the problem.
         parts: indices of training, validation and test. Default: masks, else 60/20/20 at random.
         num_classes: needed if not every class occurs.
         split, level, task, metric: as in :func:`read_npz`.

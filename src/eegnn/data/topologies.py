@@ -30,11 +30,11 @@ REMOVED = 0.2
 def line(generator: np.random.Generator, diameter: int) -> Edges:
     """A path whose nodes have, with a chance of 20 %, one more edge, to a node 2 … 6 hops away.
 
-    The path grows node by node; a node that has its chance is joined to a random one of the nodes
-    that are, in the graph so far, as many hops away as the largest of three draws from 2 … 6 says.
-    (Hops counted along the bare path would leave 1.7 nodes for each unit of diameter; the table
-    says 2.65.) Of the lengths between 1.5 and 4.5 times the diameter, the largest that has this
-    diameter is taken; if none has, another path is grown.
+    The path grows node by node. The number of hops of an additional edge is the largest of three
+    draws from 2 … 6; its other end is a random node at that distance in the graph as it is then.
+    (Distances along the path alone would give 1.7 nodes for each unit of diameter; the table has
+    2.65.) Of the lengths between 1.5 and 4.5 times the diameter, the largest that has this diameter
+    is taken; if none has, another path is grown.
     """
     while True:
         edges, diameters = _grow_line(generator, round(4.5 * diameter))
@@ -52,8 +52,7 @@ def grid(generator: np.random.Generator, diameter: int) -> Edges:
     """A grid, each edge removed with a chance of 20 %, of which the largest component is kept.
 
     The shorter side is 14 % to 50 % of the sum of both sides, uniformly. The sum is that of a full
-    grid of this diameter or up to three less, for detours; draws of another diameter are thrown
-    away.
+    grid of this diameter or up to three less, for detours; draws of another diameter are rejected.
     """
     while True:
         sides = diameter + 2 - int(generator.integers(4))
@@ -127,7 +126,7 @@ def distances(edges: Edges) -> NDArray[np.int64]:
 def _has_diameter(edges: Edges, diameter: int) -> bool:
     matrix = _matrix(edges)
     # The farthest node from a farthest node nearly always ends a longest path, so two searches
-    # throw away most of what would need one from every node.
+    # reject most graphs without a search from every node.
     end = int(_hops(matrix, 0).argmax())
     return bool(_hops(matrix, end).max() == diameter and _hops(matrix).max() == diameter)
 

@@ -38,7 +38,7 @@ def dataset_rows(
     Returns:
         For each, what the registry knows, its figures, and ``place``: ``"on disk"``, ``"in
         mirror"``, ``"needs network"``, or, when it was to be opened, ``"needs a package"``, and
-        then ``missing`` says which. With ``measure`` also ``differences``: a list of
+        then ``missing`` names it. With ``measure`` also ``differences``: a list of
         ``{figure, published, found, known}``, empty if all is as published, ``None`` if it was
         not opened; ``known`` ones are errors of the publication that the registry records.
     """
