@@ -13,7 +13,7 @@ from eegnn.bench.rows import BenchmarkRow, draw, table
 @dataclass(frozen=True)
 class Row(BenchmarkRow):
     title = "Speed"
-    columns = ("model", "layers", "size", "seconds", "ratio", "change")
+    columns = ("model", "layers", "size", "seconds", "ratio", "change", "nothing")
     x_label, y_label, log_axes = "layers", "s", True
 
     model: str
@@ -21,6 +21,7 @@ class Row(BenchmarkRow):
     size: int
     seconds: float | None
     change: tuple[int, int] = (5, 2_500_000)
+    nothing: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -38,6 +39,7 @@ def test_the_table_shows_the_columns_with_three_digits() -> None:
     Console(width=120, file=printed).print(table(ROWS, threads=2))
     text = printed.getvalue()
     assert "Speed, 2 thread(s)" in text
+    assert "nothing" not in text
     first, second = (line for line in text.splitlines() if "GCN" in line)
     assert first.replace("│", " ").split() == (
         ["GCN", "20", "123", "M", "0.0123", "6.67", "5", "→", "2.5", "M"]
@@ -52,6 +54,7 @@ def test_json_has_fields_and_properties() -> None:
         "size": 12,
         "seconds": None,
         "change": (5, 2_500_000),
+        "nothing": None,
         "ratio": 10 / 3,
     }
 

@@ -5,11 +5,10 @@ The reference loop computes all graphs of a batch until the last one has left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch_geometric.data import Batch, Data
@@ -21,7 +20,6 @@ from eegnn.bench.timing import medians
 from eegnn.data.registry import open_dataset
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.pooling import POOLS
 
 WIDTH, FEATURES, LAYERS = 32, 16, 21
 #: Graphs in a batch, and nodes and undirected edges of a generated one, on average.
@@ -39,11 +37,10 @@ class BatchRow(BenchmarkRow):
         exits: which distribution of exits.
         work: layers taken by nodes, as a share of all nodes taking all layers.
         time: as a share of the time without early exits.
-        fixed: time of encoder, pooling and decoder, as a share of the time without early exits.
     """
 
     title = f"Batches of graphs, EEGNN, {LAYERS} layers"
-    columns = ("graphs", "real", "nodes", "exits", "work", "ideal", "time", "to_ideal")
+    columns = ("graphs", "real", "nodes", "exits", "work", "time", "ratio")
     x_label, y_label = "share of the layers", "share of the time"
 
     graphs: str
@@ -52,21 +49,15 @@ class BatchRow(BenchmarkRow):
     exits: str
     work: float
     time: float
-    fixed: float
 
     @property
-    def ideal(self) -> float:
-        """The time if the time of the steps were proportional to the work."""
-        return self.fixed + self.work * (1 - self.fixed)
-
-    @property
-    def to_ideal(self) -> float:
-        """Time in units of the ideal time."""
-        return self.time / self.ideal
+    def ratio(self) -> float:
+        """Time in units of the work: 1 where the time is proportional to the work."""
+        return self.time / self.work
 
     def points(self) -> Iterator[tuple[str, str, float, float]]:
         """Time against work, a panel for each batch."""
-        yield self.graphs, "ideal", round(self.work, 2), self.ideal
+        yield self.graphs, "proportional", round(self.work, 2), self.work
         yield self.graphs, "EEGNN", round(self.work, 2), self.time
 
 
@@ -108,18 +99,14 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[BatchRow]:
         exit_layers[exits] = evenly.round().long().clamp(min=1)[order]
     torch.manual_seed(0)
     model = EEGNN(FEATURES, WIDTH, 6, LAYERS, level="graph")
-
-    @torch.no_grad()
-    def without_steps() -> None:
-        model.decoder(POOLS[model.pool](model.encoder(x), adj))
-
-    calls: dict[str, Callable[[], Any]] = {"no steps": without_steps}
-    for exits, layer in exit_layers.items():
-        calls[exits] = partial(predict_with_fixed_exits, model, x, adj, layer)
+    calls = {
+        exits: partial(predict_with_fixed_exits, model, x, adj, layer)
+        for exits, layer in exit_layers.items()
+    }
     seconds = medians(calls, passes)
-    share = {name: value / seconds["full"] for name, value in seconds.items()}
-    work = {e: float(exit_layers[e][adj.batch].sum()) / (LAYERS * adj.num_nodes) for e in EXITS}
-    return [
-        BatchRow(name, real, adj.num_nodes, exits, work[exits], share[exits], share["no steps"])
-        for exits in EXITS
-    ]
+    rows = []
+    for exits in EXITS:
+        work = float(exit_layers[exits][adj.batch].sum()) / (LAYERS * adj.num_nodes)
+        time = seconds[exits] / seconds["full"]
+        rows.append(BatchRow(name, real, adj.num_nodes, exits, work, time))
+    return rows

@@ -33,13 +33,14 @@ class BenchmarkRow(ABC):
 
 
 def table(rows: Sequence[BenchmarkRow], threads: int) -> Table:
-    """Return the rows as a table for the terminal."""
+    """Return the rows as a table for the terminal, without columns that are empty in all rows."""
+    names = [n for n in rows[0].columns if any(getattr(row, n) is not None for row in rows)]
     out = Table(title=f"{rows[0].title}, {threads} thread(s)")
-    for name in rows[0].columns:
+    for name in names:
         is_text = isinstance(getattr(rows[0], name), str)
         out.add_column(name.replace("_", " "), justify="left" if is_text else "right")
     for row in rows:
-        out.add_row(*(_text(getattr(row, name)) for name in row.columns))
+        out.add_row(*(_text(getattr(row, name)) for name in names))
     return out
 
 
