@@ -17,7 +17,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 # Lower layers first; a module may import from its own layer and from those before it.
 LAYERS = [
     {"__version__", "_check", "_spmm", "distributed"},
-    {"graph"},
+    {"graph", "subgraph"},
     {"typing"},
     {"nn"},
     {"engine"},
@@ -32,7 +32,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: The one import upwards: the module asks the engine how to run the loop, when it is called.
-LAZY = ("eegnn.nn.early_exit", "eegnn.engine")
+LAZY = ("eegnn.nn.program", "eegnn.engine")
 HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "lightning_fabric")
 
 

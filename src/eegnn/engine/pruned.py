@@ -141,7 +141,10 @@ class _Run:
             still[:count] = ~recorder.left
             tau = tau.masked_fill(~still, 0.0)
         delta = delta[:count]
-        leave = wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
+        # Without a threshold or an observer nobody asks for the probability of having left.
+        asked = program.exit_threshold is not None or program.observe is not None
+        log_stay = recorder.decide(delta) if asked else recorder.log_stay
+        leave = wants_to_leave(delta, log_stay, program.exit_threshold)
         self.h = self.steps.take(layer, self.h, self.adj, program.on_nodes(tau, self.adj))
         recorder.step(tau[:count], leave, program.units(self.h, self.adj)[:count])
 
