@@ -52,7 +52,7 @@ def test_the_step_of_sasgnn_alone_differs_from_data_set_to_data_set() -> None:
     ],
 )
 def test_what_the_paper_says_is_checked(row: str, shift: dict[int, float], holds: bool) -> None:
-    found = findings(table({(row, depth): points for depth, points in shift.items()}))
+    found = list(findings(table({(row, depth): move for depth, move in shift.items()})))
     assert len(found) == len(DATASETS) * len(ROWS)
     assert {f.holds for f in found if f": {row} {CLAIMS[row][0]}" in f.text} == {holds}
 

@@ -12,7 +12,7 @@ def table(errors: dict[str, float]) -> list[CellResult]:
 
 
 def test_there_are_as_many_layers_as_hops() -> None:
-    found = cells(Scope())
+    found = list(cells(Scope()))
     assert len(found) == len(TOPOLOGIES) * len(ROWS) * len(DISTANCES)
     for cell in found:
         assert {config.num_layers for config in cell.configs} == {int(cell.column)}
@@ -22,10 +22,10 @@ def test_there_are_as_many_layers_as_hops() -> None:
 
 
 def test_the_papers_order_is_checked_on_each_topology() -> None:
-    found = findings(table(ERRORS))
+    found = list(findings(table(ERRORS)))
     assert [finding.holds for finding in found] == [True] * 9
     assert "A-DGN -6.00, SWAN -5.00, SAS-GNN -4.00, GCN -2.00, GRAFF -1.00" in found[0].text
-    found = findings(table({**ERRORS, "SAS-GNN": 3e-6}))
+    found = list(findings(table({**ERRORS, "SAS-GNN": 3e-6})))
     assert [finding.holds for finding in found] == [True, False, True] * 3
 
 
@@ -33,4 +33,4 @@ def test_a_distance_that_is_missing_leaves_it_open() -> None:
     whole = table(ERRORS)
     place = next(i for i, m in enumerate(whole) if m.cell.row == "SWAN")
     whole[place] = CellResult(whole[place].cell)
-    assert [finding.holds for finding in findings(whole)[:3]] == [True, None, True]
+    assert [finding.holds for finding in list(findings(whole))[:3]] == [True, None, True]

@@ -32,7 +32,7 @@ def test_its_runs_can_be_trained(name: str, scope: str) -> None:
 @every_experiment
 @every_scope
 def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, scope: str) -> None:
-    cells = find(name).cells(SCOPES[scope])
+    cells = list(find(name).cells(SCOPES[scope]))
     places = [(cell.group, cell.row, cell.column) for cell in cells]
     assert len(set(places)) == len(places) > 0
     assert all(bool(cell.configs) == (cell.known is None) for cell in cells)
@@ -42,14 +42,14 @@ def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, scope:
 def test_the_quick_version_is_cheaper_and_its_findings_need_runs(name: str) -> None:
     experiment = find(name)
     assert experiment.minutes[1] <= experiment.minutes[0]
-    cells = experiment.cells(SCOPES["full"])
+    cells = list(experiment.cells(SCOPES["full"]))
     found = experiment.findings([CellResult(cell) for cell in cells])
     if all(cell.configs for cell in cells):
         assert all(finding.holds is None for finding in found)
 
 
 #: A run that has everything that any experiment reads.
-LINE = {
+RECORD = {
     "test": 0.5,
     "params": 100,
     "exits": {"min": 1, "median": 2.0, "mean": 2.5, "max": 4, "histogram": [0, 1, 2, 0, 1]},
@@ -71,7 +71,7 @@ LINE = {
 def test_with_all_runs_each_cell_has_a_number_and_each_finding_is_decided(name: str) -> None:
     experiment = find(name)
     table = [
-        CellResult(cell, (LINE,) * len(cell.configs)) for cell in experiment.cells(SCOPES["full"])
+        CellResult(cell, (RECORD,) * len(cell.configs)) for cell in experiment.cells(SCOPES["full"])
     ]
     assert all(m.mean is not None for m in table)
     assert all(m.verdict != "not run" for m in table)

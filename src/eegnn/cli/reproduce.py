@@ -149,7 +149,7 @@ class _Session:
         left = self._run(experiment, available, store)
         table = store.results(experiment.cells(self.scope))
         files = write_pages(experiment, self.scope, table, self.out)
-        findings = experiment.findings(table)
+        findings = list(experiment.findings(table))
         self.console.print(f"{experiment.title}: {', '.join(map(str, files))}")
         if left:
             self.console.print(f"{len(left)} of {len(available)} runs are with other processes")

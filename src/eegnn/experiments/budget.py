@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, listing, statistic
 from eegnn.studies.quantities import AUROC, MEAN_EXIT, Quantity
+from eegnn.studies.tables import by_group, by_row
 
 DATASETS = ("Tolokers", "Questions")
 QUANTITIES: dict[str, Quantity] = {"AUROC": AUROC, "mean exit": MEAN_EXIT}
 ROWS = ("EEGNN", "EE+GCN", "EE+SAGE", "EE+GAT", "EE+GIN")
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set and quantity: a row for each model, a column for each budget."""
-    return [
-        Cell(f"{dataset}, {name}", row, str(budget), quantity, _runs(dataset, row, budget, scope))
-        for dataset in DATASETS
-        for name, quantity in QUANTITIES.items()
-        for row in ROWS
-        for budget in scope.choose((5, 10, 15, 20), (5, 10))
-    ]
+    budgets = scope.choose((5, 10, 15, 20), (5, 10))
+    for dataset, name, row, budget in product(DATASETS, QUANTITIES, ROWS, budgets):
+        runs = _runs(dataset, row, budget, scope)
+        yield Cell(f"{dataset}, {name}", row, str(budget), QUANTITIES[name], runs)
 
 
 def _runs(dataset: str, row: str, budget: int, scope: Scope) -> Runs:
@@ -32,24 +31,20 @@ def _runs(dataset: str, row: str, budget: int, scope: Scope) -> Runs:
     return repeat(config, "split", scope.numbers(3))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """EEGNN varies less with the budget than the others."""
-    found = []
     for dataset in DATASETS:
         rows = by_row(by_group(table)[f"{dataset}, AUROC"])
         ranges = [
             statistic(lambda scores: max(scores) - min(scores), (result.mean for result in row))
             for row in rows.values()
         ]
-        found.append(
-            check(
-                f"{dataset}: EEGNN varies least with the budget",
-                ranges,
-                lambda eegnn, *others: eegnn <= min(others),
-                f" (largest − smallest score: {listing(ROWS)})",
-            )
+        yield check(
+            f"{dataset}: EEGNN varies least with the budget",
+            ranges,
+            lambda eegnn, *others: eegnn <= min(others),
+            f" (largest − smallest score: {listing(ROWS)})",
         )
-    return found
 
 
 EXPERIMENT = Experiment(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
+from itertools import product
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS, recipe_runs
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, means, statistic
 
 ACTIVATIONS = {"ReLU": "relu", "ReLU + Tanh": "relu_tanh"}
@@ -38,17 +39,14 @@ PAPER = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each activation."""
-    found = []
     for place, dataset in enumerate(DATASETS):
-        for row in PAPER["ReLU + Tanh"]:
-            for column in ACTIVATIONS:
-                if row in PAPER[column]:
-                    runs = _runs(dataset, row, column, scope)
-                    score = Score(*PAPER[column][row][place])
-                    found.append(Cell(dataset, row, column, QUANTITIES[dataset], runs, score))
-    return found
+        for row, column in product(PAPER["ReLU + Tanh"], ACTIVATIONS):
+            if row in PAPER[column]:
+                runs = _runs(dataset, row, column, scope)
+                score = Score(*PAPER[column][row][place])
+                yield Cell(dataset, row, column, QUANTITIES[dataset], runs, score)
 
 
 def _runs(dataset: str, row: str, column: str, scope: Scope) -> Runs:
@@ -63,24 +61,18 @@ def _runs(dataset: str, row: str, column: str, scope: Scope) -> Runs:
     return repeat(config, "split", scope.numbers(SPLITS))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Exits on classic backbones do not reach EEGNN on Questions and Tolokers."""
     at = means(table)
-    others = [
-        (row, column) for column, rows in PAPER.items() for row in rows if row.startswith("EE+")
-    ]
-    return [
-        check(
+    others = [row for row in PAPER["ReLU"] if row.startswith("EE+")]
+    for dataset in ("Tolokers", "Questions"):
+        scores = [at[dataset, row, column] for row, column in product(others, ACTIVATIONS)]
+        yield check(
             f"{dataset}: EEGNN is better than early exit on each classic backbone",
-            (
-                at[dataset, "EEGNN", "ReLU + Tanh"],
-                statistic(max, (at[dataset, row, column] for row, column in others)),
-            ),
+            (at[dataset, "EEGNN", "ReLU + Tanh"], statistic(max, scores)),
             operator.gt,
             " ({:.2f}, the best of the others {:.2f})",
         )
-        for dataset in ("Tolokers", "Questions")
-    ]
 
 
 EXPERIMENT = Experiment(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import ACCURACY, AUROC, Quantity
+from eegnn.studies.tables import by_line
 
 QUANTITIES: dict[str, Quantity] = {"Cora": ACCURACY, "Minesweeper": AUROC}
 #: What all models share.
@@ -22,12 +24,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "patience": 40,
         "options": {"dropout": 0.6},
     },
-    "Minesweeper": {
-        "hidden_channels": 32,
-        "lr": 0.01,
-        "epochs": 300,
-        "options": {"dropout": 0.2},
-    },
+    "Minesweeper": {"hidden_channels": 32, "lr": 0.01, "epochs": 300, "options": {"dropout": 0.2}},
 }
 #: What differs from model to model.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -38,14 +35,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    return [
-        Cell(group, row, str(depth), quantity, _runs(group, row, depth, scope))
-        for group, quantity in QUANTITIES.items()
-        for row in OPTIONS
-        for depth in scope.choose((2, 10, 20, 30, 40, 50), (2, 10))
-    ]
+    depths = scope.choose((2, 10, 20, 30, 40, 50), (2, 10))
+    for group, row, depth in product(QUANTITIES, OPTIONS, depths):
+        yield Cell(group, row, str(depth), QUANTITIES[group], _runs(group, row, depth, scope))
 
 
 def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
@@ -60,25 +54,18 @@ def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
     return repeat(config, "split", scope.numbers(3))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Who keeps the score at 50 layers."""
-    return [
-        _finding(group, row, line)
-        for group, results in by_group(table).items()
-        for row, line in by_row(results).items()
-    ]
-
-
-def _finding(group: str, row: str, line: Table) -> Finding:
-    falls = row == "GCN" or (row, group) == ("GRAFF", "Cora")
-    claim = "loses more than two points" if falls else "keeps within two points of its best"
-    scores = [result.mean for result in line]
-    return check(
-        f"{group}: {row} {claim}",
-        (statistic(max, scores), scores[-1]),
-        lambda best, deepest: (best - deepest > 2) == falls,
-        f": best {{:.1f}}, {{:.1f}} at L = {line[-1].cell.column}",
-    )
+    for (group, row), line in by_line(table).items():
+        falls = row == "GCN" or (row, group) == ("GRAFF", "Cora")
+        claim = "loses more than two points" if falls else "keeps within two points of its best"
+        scores = [result.mean for result in line]
+        yield check(
+            f"{group}: {row} {claim}",
+            (statistic(max, scores), scores[-1]),
+            lambda best, deepest, falls=falls: (best - deepest > 2) == falls,
+            f": best {{:.1f}}, {{:.1f}} at L = {line[-1].cell.column}",
+        )
 
 
 EXPERIMENT = Experiment(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from math import inf
 from typing import Any
 
 from eegnn.studies.configs import Runs, repeat
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.experiment import Cell, CellResult, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import ACCURACY
+from eegnn.studies.tables import by_line
 from eegnn.train.start import configure
 
 DATASETS = ("Texas", "Wisconsin", "Cornell")
@@ -35,14 +37,11 @@ ROWS: dict[str, tuple[str, float, dict[str, Any]]] = {
 STEPS = {"Texas": 0.1, "Wisconsin": 0.1, "Cornell": 0.02}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    return [
-        Cell(dataset, row, str(depth), ACCURACY, _runs(dataset, row, depth, scope))
-        for dataset in DATASETS
-        for row in ROWS
-        for depth in scope.choose(DEPTHS, (2, 8, 32))
-    ]
+    depths = scope.choose(DEPTHS, (2, 8, 32))
+    for dataset, row, depth in product(DATASETS, ROWS, depths):
+        yield Cell(dataset, row, str(depth), ACCURACY, _runs(dataset, row, depth, scope))
 
 
 def _runs(dataset: str, row: str, depth: int, scope: Scope) -> Runs:
@@ -60,15 +59,6 @@ def _runs(dataset: str, row: str, depth: int, scope: Scope) -> Runs:
     }
     config = configure(dataset.lower(), model, None, settings)
     return repeat(config, "split", scope.numbers(10, quick=2))
-
-
-def findings(table: Table) -> list[Finding]:
-    """What the paper says of its figures, row by row."""
-    return [
-        _finding(group, row, line)
-        for group, results in by_group(table).items()
-        for row, line in by_row(results).items()
-    ]
 
 
 #: A statement, and whether it is so for the best score, its standard deviation, the lowest score
@@ -90,20 +80,23 @@ CLAIMS = {
 }
 
 
-def _finding(group: str, row: str, line: Table) -> Finding:
-    claim, holds = CLAIMS[row]
-    # A depth without runs counts as the lowest, and leaves the claim open.
-    best, low = (
-        pick(line, key=lambda r: -inf if r.mean is None else r.mean) for pick in (max, min)
-    )
-    deep = line[-1]
-    return check(
-        f"{group}: {row} {claim}",
-        (best.mean, best.sd, low.mean, deep.mean),
-        holds,
-        f": best {{:.1f}} ± {{:.1f}} (L = {best.cell.column}), lowest {{:.1f}} "
-        f"(L = {low.cell.column}), {{:.1f}} at L = {deep.cell.column}",
-    )
+def _score(result: CellResult) -> float:
+    """Return the mean; a depth without runs counts as the lowest, and leaves the claim open."""
+    return -inf if result.mean is None else result.mean
+
+
+def findings(table: Table) -> Findings:
+    """What the paper says of its figures, row by row."""
+    for (group, row), line in by_line(table).items():
+        claim, holds = CLAIMS[row]
+        low, best, deep = min(line, key=_score), max(line, key=_score), line[-1]
+        yield check(
+            f"{group}: {row} {claim}",
+            (best.mean, best.sd, low.mean, deep.mean),
+            holds,
+            f": best {{:.1f}} ± {{:.1f}} (L = {best.cell.column}), lowest {{:.1f}} "
+            f"(L = {low.cell.column}), {{:.1f}} at L = {deep.cell.column}",
+        )
 
 
 EXPERIMENT = Experiment(

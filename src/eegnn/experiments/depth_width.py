@@ -5,54 +5,32 @@ from __future__ import annotations
 from eegnn.data.registry import DATASETS
 from eegnn.experiments.parameters import count_parameters
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import (
-    Cell,
-    Experiment,
-    Finding,
-    Scope,
-    Score,
-    Table,
-    by_group,
-    by_row,
-)
+from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import AUROC, PARAMETERS
+from eegnn.studies.tables import by_group, by_row
 
 SCORES, COUNTS = "Minesweeper", "Parameters"
-LAYERS = (10, 50, 100)
-#: tab:100_scaling_layer: scores with 10, 50 and 100 layers by width, and parameters.
+#: tab:100_scaling_layer: scores by layers and width, and parameters by width.
 PAPER_SCORES = {
-    32: ((92.95, 0.5), (93.05, 0.3), (93.64, 0.2)),
-    64: ((91.95, 0.1), (92.54, 0.1), (92.85, 0.3)),
-    128: ((91.20, 0.2), (92.87, 0.1), (93.24, 0.1)),
-    256: ((90.73, 0.1), (92.67, 0.2), (92.90, 0.3)),
+    10: {32: (92.95, 0.5), 64: (91.95, 0.1), 128: (91.20, 0.2), 256: (90.73, 0.1)},
+    50: {32: (93.05, 0.3), 64: (92.54, 0.1), 128: (92.87, 0.1), 256: (92.67, 0.2)},
+    100: {32: (93.64, 0.2), 64: (92.85, 0.3), 128: (93.24, 0.1), 256: (92.90, 0.3)},
 }
 PAPER_COUNTS = {32: 2_496, 64: 9_088, 128: 34_560, 256: 134_656}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each width, a column for each depth; and the parameters."""
-    widths = scope.choose(tuple(PAPER_SCORES), (32, 64))
-    scores = [
-        Cell(SCORES, f"m' = {width}", str(depth), AUROC, _runs(width, depth, scope), Score(*score))
-        for depth, *numbers in zip(LAYERS, *(PAPER_SCORES[w] for w in widths), strict=True)
-        for width, score in zip(widths, numbers, strict=True)
-        if not (scope.quick and depth == 100)
-    ]
-    counts = [
-        Cell(
-            COUNTS,
-            f"m' = {width}",
-            "any",
-            PARAMETERS,
-            (),
-            Score(PAPER_COUNTS[width]),
-            _count(width),
-        )
-        for width in widths
-    ]
-    return scores + counts
+    widths, depths = scope.choose(((32, 64, 128, 256), (10, 50, 100)), ((32, 64), (10, 50)))
+    for depth in depths:
+        for width in widths:
+            runs, paper = _runs(width, depth, scope), Score(*PAPER_SCORES[depth][width])
+            yield Cell(SCORES, f"m' = {width}", str(depth), AUROC, runs, paper)
+    for width in widths:
+        count, paper = _count(width), Score(PAPER_COUNTS[width])
+        yield Cell(COUNTS, f"m' = {width}", "any", PARAMETERS, (), paper, count)
 
 
 def _runs(width: int, depth: int, scope: Scope) -> Runs:
@@ -67,26 +45,21 @@ def _count(width: int) -> int:
     return count_parameters("sasgnn", *sizes, storage="paper")
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """More layers do no harm, and how the counts of parameters differ."""
-    groups = by_group(table)
-    found = []
-    for row, line in by_row(groups[SCORES]).items():
+    for row, line in by_row(by_group(table)[SCORES]).items():
         numbers = ", ".join(["{:.2f}"] * len(line))
-        found.append(
-            check(
-                f"{row}: the score does not fall as layers are added",
-                [result.mean for result in line],
-                lambda first, *others: others[-1] >= first,
-                f" ({numbers})",
-            )
+        yield check(
+            f"{row}: the score does not fall as layers are added",
+            [result.mean for result in line],
+            lambda first, *others: others[-1] >= first,
+            f" ({numbers})",
         )
-    claim = (
+    yield Finding(
         "the paper counts 2m' parameters more than ours, and more than its own "
-        "tab:parameter-datasets-models does for m' = 32: as many as one more decoder"
+        "tab:parameter-datasets-models does for m' = 32: as many as one more decoder",
+        all(PAPER_COUNTS[width] - _count(width) == 2 * width for width in PAPER_COUNTS),
     )
-    same = all(PAPER_COUNTS[width] - _count(width) == 2 * width for width in PAPER_COUNTS)
-    return [*found, Finding(claim, same)]
 
 
 EXPERIMENT = Experiment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,11 @@ from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
-from eegnn.studies.experiment import (
-    Cell,
-    Experiment,
-    Finding,
-    Measurement,
-    Scope,
-    Table,
-    by_group,
-    by_row,
-)
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import log_at_layer
+from eegnn.studies.tables import by_group, by_row, row_cells
 
 #: The widths (tab:hps_sensitivity_dirichlet).
 WIDTHS = {
@@ -51,60 +44,53 @@ def measure(run: Path, root: Path | None) -> list[float]:
     return energies
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each tenth of the depth."""
     depth = scope.choose(50, 10)
-    found = []
-    for group, width in WIDTHS.items():
-        for row in OPTIONS:
-            runs = _runs(group.lower(), row, width, depth, scope)
-            for layer in range(0, depth + 1, depth // 10):
-                quantity = log_at_layer("log₁₀ of the Dirichlet energy", FIELD, layer)
-                found.append(Cell(group, row, str(layer), quantity, runs))
-    return found
+    name = "log₁₀ of the Dirichlet energy"
+    layers = range(0, depth + 1, depth // 10)
+    quantities = {str(layer): log_at_layer(name, FIELD, layer) for layer in layers}
+    for group, row in product(WIDTHS, OPTIONS):
+        yield from row_cells(group, row, quantities, _runs(group, row, depth, scope))
 
 
-def _runs(dataset: str, row: str, width: int, depth: int, scope: Scope) -> Runs:
+def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
     settings = {
         "num_layers": depth,
-        "hidden_channels": width,
+        "hidden_channels": WIDTHS[group],
         "lr": 0.003,
         "epochs": scope.choose(200, 5),
-        "standardize": dataset == "tolokers",
+        "standardize": group == "Tolokers",
         "options": OPTIONS[row],
     }
-    config = without_recipe(dataset, model_name(row), settings)
+    config = without_recipe(group.lower(), model_name(row), settings)
     return repeat(config, "split", scope.numbers(1))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """GCN collapses, GRAFF sharpens, and SAS-GNN does as A-DGN."""
-    found = []
     for group, results in by_group(table).items():
         rows = by_row(results)
         ends = {row: (line[0].mean, line[-1].mean) for row, line in rows.items()}
         detail = " (10^{:.1f} to 10^{:.1f})"
-        found += [
-            check(
-                f"{group}: GCN ends below a hundredth of its energy",
-                ends["GCN"],
-                lambda first, last: last < first - 2,
-                detail,
-            ),
-            check(
-                f"{group}: GRAFF ends above ten times its energy",
-                ends["GRAFF"],
-                lambda first, last: last > first + 1,
-                detail,
-            ),
-            check(
-                f"{group}: SAS-GNN ends nearer to A-DGN than to GRAFF",
-                [ends[row][1] for row in ("SAS-GNN", "A-DGN", "GRAFF")],
-                lambda sas, adgn, graff: abs(sas - adgn) < abs(sas - graff),
-                " (10^{:.1f}, 10^{:.1f}, 10^{:.1f})",
-            ),
-        ]
-    return found
+        yield check(
+            f"{group}: GCN ends below a hundredth of its energy",
+            ends["GCN"],
+            lambda first, last: last < first - 2,
+            detail,
+        )
+        yield check(
+            f"{group}: GRAFF ends above ten times its energy",
+            ends["GRAFF"],
+            lambda first, last: last > first + 1,
+            detail,
+        )
+        yield check(
+            f"{group}: SAS-GNN ends nearer to A-DGN than to GRAFF",
+            [ends[row][1] for row in ("SAS-GNN", "A-DGN", "GRAFF")],
+            lambda sas, adgn, graff: abs(sas - adgn) < abs(sas - graff),
+            " (10^{:.1f}, 10^{:.1f}, 10^{:.1f})",
+        )
 
 
 EXPERIMENT = Experiment(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from eegnn.experiments.echo import PAPER, SEEDS
+from eegnn.experiments import echo
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
-from eegnn.studies.tables import row_cells
+from eegnn.studies.tables import paper_scores, row_cells
 
 ERROR, EXIT = "MAE", "mean exit layer"
 QUANTITIES: dict[str, Quantity] = {ERROR: MAE, EXIT: MEAN_EXIT}
@@ -17,40 +17,35 @@ PAPER_EXITS = {("ecc", "AP-GCN"): Score(7.10, 0.74), ("ecc", "EEGNN"): Score(16.
 TASKS = ("sssp", "ecc")
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each task: a row for each model, its error and where nodes leave."""
     # AP-GCN learns to halt in every fifth epoch: fewer than ten would show nothing.
     size, settings = scope.choose(("", {}), ("@0.01", {"epochs": 10}))
-    found = []
     for task in TASKS:
         for row in ("AP-GCN", "EEGNN"):
             config = with_recipe(f"echo-{task}{size}", model_name(row), settings)
-            paper = {ERROR: PAPER[row, task], EXIT: PAPER_EXITS.get((task, row))}
-            runs = repeat(config, "seed", scope.numbers(SEEDS))
-            found += row_cells(task, row, QUANTITIES, runs, paper)
-    return found
+            error = paper_scores(echo.PAPER, row, echo.TASKS)[task]
+            paper = {ERROR: error, EXIT: PAPER_EXITS.get((task, row))}
+            runs = repeat(config, "seed", scope.numbers(echo.SEEDS))
+            yield from row_cells(task, row, QUANTITIES, runs, paper)
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """EEGNN goes deeper where it must, and errs less."""
     at = means(table)
-    found = []
     for task in TASKS:
-        found += [
-            check(
-                f"{task}: the error of EEGNN is less than half of AP-GCN's",
-                (at[task, "EEGNN", ERROR], at[task, "AP-GCN", ERROR]),
-                lambda eegnn, apgcn: eegnn < 0.5 * apgcn,
-                " (EEGNN {:.3g}, AP-GCN {:.3g})",
-            ),
-            check(
-                f"{task}: AP-GCN leaves earlier than EEGNN",
-                (at[task, "AP-GCN", EXIT], at[task, "EEGNN", EXIT]),
-                lambda apgcn, eegnn: apgcn < eegnn,
-                " (AP-GCN {:.3g}, EEGNN {:.3g})",
-            ),
-        ]
-    return found
+        yield check(
+            f"{task}: the error of EEGNN is less than half of AP-GCN's",
+            (at[task, "EEGNN", ERROR], at[task, "AP-GCN", ERROR]),
+            lambda eegnn, apgcn: eegnn < 0.5 * apgcn,
+            " (EEGNN {:.3g}, AP-GCN {:.3g})",
+        )
+        yield check(
+            f"{task}: AP-GCN leaves earlier than EEGNN",
+            (at[task, "AP-GCN", EXIT], at[task, "EEGNN", EXIT]),
+            lambda apgcn, eegnn: apgcn < eegnn,
+            " (AP-GCN {:.3g}, EEGNN {:.3g})",
+        )
 
 
 EXPERIMENT = Experiment(

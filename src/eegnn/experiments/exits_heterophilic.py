@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.experiments.heterophilic import recipe_runs
-from eegnn.studies.experiment import Cell, Experiment, Scope, Score
+from eegnn.studies.experiment import Cells, Experiment, Scope, Score
 from eegnn.studies.figures import draw_exits
-from eegnn.studies.quantities import Quantity, RunRecord
+from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
 
 #: tab:node_distributions: the first, the median and the last exit.
@@ -20,23 +20,18 @@ PAPER: dict[str, tuple[Score, Score, Score]] = {
 
 
 def _exit(key: str) -> Quantity:
-    def read(run: RunRecord) -> float:
-        return float(run["exits"][key])
-
-    return Quantity(f"{key} of the exit layers", read, "equal", 1)
+    return Quantity(f"{key} of the exit layers", lambda run: run["exits"][key], "equal", 1)
 
 
 QUANTITIES = {"Min.": _exit("min"), "Median": _exit("median"), "Max.": _exit("max")}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each data set."""
-    found = []
     for row in DATASETS:
         paper = dict(zip(QUANTITIES, PAPER[row], strict=True))
         runs = recipe_runs(row, "eegnn", {}, scope)
-        found += row_cells("Exits of EEGNN", row, QUANTITIES, runs, paper)
-    return found
+        yield from row_cells("Exits of EEGNN", row, QUANTITIES, runs, paper)
 
 
 EXPERIMENT = Experiment(

@@ -6,12 +6,13 @@ import operator
 from functools import partial
 
 from eegnn.experiments.heterophilic import PAPER, ROWS, SPLITS
+from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import AUROC, Quantity, RunRecord
-from eegnn.studies.tables import row_cells
+from eegnn.studies.tables import paper_scores, row_cells
 
 SAS, EEGNN, PRINTED = "SAS-GNN", "EEGNN", "EEGNN, as printed"
 SCORE, COST, COLLAPSED = "AUROC", "cost", "collapsed"
@@ -39,17 +40,15 @@ QUANTITIES = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """Two tables for each data set: many seeds on one split, and one seed on each split."""
-    found = []
     for name in SEEDS:
         for group, rows in (("seeds", (EEGNN, PRINTED)), ("splits", (SAS, EEGNN, PRINTED))):
             for row in rows:
                 quantities = {SCORE: AUROC} if row == SAS else QUANTITIES
-                paper = {SCORE: PAPER.get((row, name))}
+                paper = {SCORE: paper_scores(PAPER, row, DATASETS)[name]}
                 runs = _runs(name, row, group, scope)
-                found += row_cells(f"{name}, {group}", row, quantities, runs, paper)
-    return found
+                yield from row_cells(f"{name}, {group}", row, quantities, runs, paper)
 
 
 def _runs(name: str, row: str, group: str, scope: Scope) -> Runs:
@@ -61,22 +60,20 @@ def _runs(name: str, row: str, group: str, scope: Scope) -> Runs:
     return repeat(with_recipe(name.lower(), model, {**settings, "split": SPLIT}), "seed", seeds)
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Exits can be trusted, and pay."""
     at = means(table)
-    found = []
     for name in SEEDS:
         for row in (EEGNN, PRINTED):
             seeds, splits = f"{name}, seeds", f"{name}, splits"
             score, cost = at[splits, row, SCORE], at[splits, row, COST]
-            paper = PAPER[EEGNN, name].mean
+            paper = paper_scores(PAPER, EEGNN, DATASETS)[name].mean
             for claim, low, high in (
                 (f"{seeds}: share of collapsed runs of {row}", at[seeds, row, COLLAPSED], 0.0),
                 (f"{splits}: the paper's EEGNN, and {row}", paper, score),
                 (f"{splits}: node updates of {row}, %", cost, MOST[name]),
             ):
-                found.append(check(claim, (low, high), operator.le, ": {:.4g} ≤ {:.4g}"))
-    return found
+                yield check(claim, (low, high), operator.le, ": {:.4g} ≤ {:.4g}")
 
 
 EXPERIMENT = Experiment(

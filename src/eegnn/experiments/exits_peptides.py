@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from eegnn.experiments.lrgb import recipe_runs
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import MEAN_EXIT
@@ -14,7 +14,7 @@ GROUP = "Exits of EEGNN"
 TASKS = ("Peptides-func", "Peptides-struct")
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each task."""
     return [
         Cell(GROUP, row, "mean exit layer", MEAN_EXIT, recipe_runs(row, "eegnn", {}, scope))
@@ -22,23 +22,13 @@ def cells(scope: Scope) -> list[Cell]:
     ]
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """One task needs more steps than the other, and neither many."""
     func, struct = (result.mean for result in table)
-    return [
-        check(
-            "Peptides-func: graphs leave after two or three steps",
-            (func,),
-            lambda steps: steps <= 3,
-            " ({:.1f})",
-        ),
-        check(
-            "Peptides-struct: graphs leave later than in Peptides-func",
-            (struct, func),
-            operator.gt,
-            " ({:.1f} and {:.1f})",
-        ),
-    ]
+    shallow = "Peptides-func: graphs leave after two or three steps"
+    yield check(shallow, [func], lambda steps: steps <= 3, " ({:.1f})")
+    deeper = "Peptides-struct: graphs leave later than in Peptides-func"
+    yield check(deeper, [struct, func], operator.gt, " ({:.1f} and {:.1f})")
 
 
 EXPERIMENT = Experiment(

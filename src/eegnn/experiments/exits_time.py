@@ -9,7 +9,7 @@ import numpy as np
 
 from eegnn.experiments.heterophilic import QUICK
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Measurement, Scope
+from eegnn.studies.experiment import Cells, Experiment, Measurement, Scope
 from eegnn.studies.figures import draw_exit_distributions
 from eegnn.studies.quantities import MEAN_EXIT, Quantity
 from eegnn.studies.tables import row_cells
@@ -38,15 +38,13 @@ def measure(run: Path, root: Path | None) -> dict[str, Any]:
     return {"mean": float(times.mean()), "counts": counts.tolist(), "edges": edges.tolist()}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each fold, with the mean exit in steps and in time."""
-    found = []
     for group, folds in FOLDS.items():
         config = with_recipe(group.lower(), "eegnn", scope.choose({}, QUICK))
         for split in scope.splits or scope.choose(folds, folds[:1]):
             runs = repeat(config, "split", (split,))
-            found += row_cells(group, f"fold {split + 1}", QUANTITIES, runs)
-    return found
+            yield from row_cells(group, f"fold {split + 1}", QUANTITIES, runs)
 
 
 EXPERIMENT = Experiment(

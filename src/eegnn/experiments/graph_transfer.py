@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 from functools import partial
+from itertools import product
 from statistics import fmean
 
 from eegnn.studies.configs import Runs, model_name
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import LOG10_MSE
+from eegnn.studies.tables import by_group, by_row
 from eegnn.train.start import configure
 
 TOPOLOGIES = ("line", "ring", "crossed-ring")
@@ -20,14 +22,12 @@ ROWS = ("SAS-GNN", "A-DGN", "SWAN", "GRAFF", "GCN")
 ORDER = (("A-DGN", "SAS-GNN"), ("SWAN", "SAS-GNN"), ("SAS-GNN", "GRAFF"))
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each topology: a row for each model, a column for each distance."""
-    return [
-        Cell(topology, row, str(distance), LOG10_MSE, _runs(topology, row, distance, scope))
-        for topology in TOPOLOGIES
-        for row in ROWS
-        for distance in scope.choose(DISTANCES, (3, 10))
-    ]
+    for topology, row in product(TOPOLOGIES, ROWS):
+        for distance in scope.choose(DISTANCES, (3, 10)):
+            runs = _runs(topology, row, distance, scope)
+            yield Cell(topology, row, str(distance), LOG10_MSE, runs)
 
 
 def _runs(topology: str, row: str, distance: int, scope: Scope) -> Runs:
@@ -49,9 +49,8 @@ def _runs(topology: str, row: str, distance: int, scope: Scope) -> Runs:
     )
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """The paper's ordering, by the mean over the distances."""
-    found = []
     for topology, results in by_group(table).items():
         errors = {
             row: statistic(fmean, (result.mean for result in line))
@@ -59,16 +58,13 @@ def findings(table: Table) -> list[Finding]:
         }
         known = sorted((error, row) for row, error in errors.items() if error is not None)
         order = ", ".join(f"{row} {error:.2f}" for error, row in known)
-        found += [
-            check(
+        for lower, higher in ORDER:
+            yield check(
                 f"{topology}: {lower} errs less than {higher}",
                 (errors[lower], errors[higher]),
                 operator.lt,
                 f" (mean log₁₀ MSE over distances: {order})",
             )
-            for lower, higher in ORDER
-        ]
-    return found
 
 
 EXPERIMENT = Experiment(

@@ -7,9 +7,9 @@ from typing import Any
 
 from eegnn.experiments.heterophilic import GROUP, QUANTITIES, recipe_runs
 from eegnn.studies.configs import Runs
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.findings import check, means
-from eegnn.studies.tables import paper_cells, paper_table
+from eegnn.studies.tables import PaperTable, paper_cells
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
 #: The rows, with their models and the options that differ from the recipes.
@@ -25,29 +25,26 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "GAT*": ("gat", {}),
 }
 #: tab:extended_result_heterophilic
-PAPER = paper_table(
-    QUANTITIES,
-    {
-        "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
-        "SAS-GNN −ws": [(51.51, 0.41), (92.62, 0.45), (84.45, 0.44), (85.46, 0.63), (78.79, 0.97)],
-        "SAS-GNN +drop+norm": [
-            (51.19, 0.53), (93.40, 0.48), (86.00, 0.53), (85.98, 0.55), (76.64, 1.40),
-        ],
-        "SAS-GNN +drop+norm−ws": [
-            (52.16, 0.50), (93.21, 0.40), (87.32, 0.00), (85.87, 0.70), (77.57, 1.10),
-        ],
-        "EEGNN": [(51.47, 0.51), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)],
-        "EEGNN wo/NeuralAdaStep": [
-            (50.73, 0.60), (91.92, 1.20), (78.63, 1.40), (84.89, 0.70), (72.33, 1.15),
-        ],
-        "GCN*": [(53.80, 0.60), (97.86, 0.52), (91.27, 0.20), None, (79.02, 1.27)],
-        "SAGE*": [(55.40, 0.21), (97.77, 0.62), (91.06, 0.67), None, (77.21, 1.28)],
-        "GAT*": [(55.54, 0.51), (97.73, 0.73), (90.63, 0.14), None, (77.95, 0.51)],
-    },
-)  # fmt: skip
+PAPER: PaperTable = {
+    "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
+    "SAS-GNN −ws": [(51.51, 0.41), (92.62, 0.45), (84.45, 0.44), (85.46, 0.63), (78.79, 0.97)],
+    "SAS-GNN +drop+norm": [
+        (51.19, 0.53), (93.40, 0.48), (86.00, 0.53), (85.98, 0.55), (76.64, 1.40),
+    ],
+    "SAS-GNN +drop+norm−ws": [
+        (52.16, 0.50), (93.21, 0.40), (87.32, 0.00), (85.87, 0.70), (77.57, 1.10),
+    ],
+    "EEGNN": [(51.47, 0.51), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)],
+    "EEGNN wo/NeuralAdaStep": [
+        (50.73, 0.60), (91.92, 1.20), (78.63, 1.40), (84.89, 0.70), (72.33, 1.15),
+    ],
+    "GCN*": [(53.80, 0.60), (97.86, 0.52), (91.27, 0.20), None, (79.02, 1.27)],
+    "SAGE*": [(55.40, 0.21), (97.77, 0.62), (91.06, 0.67), None, (77.21, 1.28)],
+    "GAT*": [(55.54, 0.51), (97.73, 0.73), (90.63, 0.14), None, (77.95, 0.51)],
+}  # fmt: skip
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
 
     def row_runs(row: str, column: str) -> Runs:
@@ -57,19 +54,16 @@ def cells(scope: Scope) -> list[Cell]:
     return paper_cells(GROUP, PAPER, QUANTITIES, row_runs)
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """A step size of its own for each node is worth having."""
     at = means(table)
-    rows = ("EEGNN wo/NeuralAdaStep", "EEGNN")
-    return [
-        check(
+    for column in QUANTITIES:
+        yield check(
             f"{column}: EEGNN is worse with one step for all nodes",
-            [at[GROUP, row, column] for row in rows],
+            [at[GROUP, row, column] for row in ("EEGNN wo/NeuralAdaStep", "EEGNN")],
             operator.lt,
             " ({:.2f}, with steps of their own {:.2f})",
         )
-        for column in QUANTITIES
-    ]
 
 
 EXPERIMENT = Experiment(

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Scope
+from eegnn.studies.experiment import Cells, Experiment, Scope
 from eegnn.studies.quantities import percent
-from eegnn.studies.tables import paper_cells, paper_table
+from eegnn.studies.tables import PaperTable, paper_cells
 
 DATASETS = {"Computer": "computers", "Photo": "photo", "CS": "cs", "Physics": "physics"}
 #: tab:results_homophilicnc
-PAPER = paper_table(
-    DATASETS,
-    {
-        "SAS-GNN": [(92.27, 0.29), (96.47, 0.33), (94.46, 0.10), (96.49, 0.10)],
-        "EEGNN": [(90.24, 0.93), (95.23, 0.35), (95.56, 0.07), (96.22, 0.09)],
-        "GCN*": [(93.99, 0.12), (96.10, 0.46), (96.17, 0.06), (97.46, 0.10)],
-        "GraphSAGE*": [(93.25, 0.14), (96.78, 0.23), (96.38, 0.11), (97.19, 0.05)],
-        "GAT*": [(94.09, 0.37), (96.60, 0.33), (96.21, 0.14), (97.25, 0.06)],
-        "Polynormer": [(93.78, 0.10), (96.57, 0.23), (95.42, 0.19), (97.18, 0.11)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN": [(92.27, 0.29), (96.47, 0.33), (94.46, 0.10), (96.49, 0.10)],
+    "EEGNN": [(90.24, 0.93), (95.23, 0.35), (95.56, 0.07), (96.22, 0.09)],
+    "GCN*": [(93.99, 0.12), (96.10, 0.46), (96.17, 0.06), (97.46, 0.10)],
+    "GraphSAGE*": [(93.25, 0.14), (96.78, 0.23), (96.38, 0.11), (97.19, 0.05)],
+    "GAT*": [(94.09, 0.37), (96.60, 0.33), (96.21, 0.14), (97.25, 0.06)],
+    "Polynormer": [(93.78, 0.10), (96.57, 0.23), (95.42, 0.19), (97.18, 0.11)],
+}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
     settings = scope.choose({}, {"epochs": 5, "hidden_channels": 32})
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Scope
+from eegnn.studies.experiment import Cells, Experiment, Scope
 from eegnn.studies.quantities import MAE, Quantity, percent
-from eegnn.studies.tables import paper_cells, paper_table
+from eegnn.studies.tables import PaperTable, paper_cells
 
 MAE_4 = replace(MAE, digits=4)
 DATASETS = {
@@ -31,18 +31,15 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "EEGNN ours": ("eegnn", {}),
 }
 #: tab:result_lrgb_extended
-PAPER = paper_table(
-    DATASETS,
-    {
-        "SAS-GNN noedge": [(69.71, 0.62), (0.2449, 0.0013), (22.65, 0.27)],
-        "SAS-GNN edge": [(69.27, 0.58), (0.2547, 0.0163), (23.31, 0.49)],
-        "SAS-GNN ours": [(69.44, 0.63), (0.2528, 0.0130), (25.64, 0.63)],
-        "EEGNN ours": [(68.23, 0.37), (0.2532, 0.0050), (24.10, 0.73)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN noedge": [(69.71, 0.62), (0.2449, 0.0013), (22.65, 0.27)],
+    "SAS-GNN edge": [(69.27, 0.58), (0.2547, 0.0163), (23.31, 0.49)],
+    "SAS-GNN ours": [(69.44, 0.63), (0.2528, 0.0130), (25.64, 0.63)],
+    "EEGNN ours": [(68.23, 0.37), (0.2532, 0.0050), (24.10, 0.73)],
+}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
     return paper_cells(
         "LRGB", PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Scope, Score
+from eegnn.studies.experiment import Cell, Cells, Experiment, Scope, Score
 from eegnn.studies.quantities import AUROC, Quantity, percent
 
 QUANTITIES: dict[str, Quantity] = {"ogbg-molhiv": AUROC, "ogbn-arxiv": percent("accuracy")}
@@ -21,18 +21,16 @@ PAPER: dict[str, dict[str, Score]] = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model."""
     quick: dict[str, Any] = scope.choose({}, {"epochs": 1, "hidden_channels": 8})
-    found = []
     for dataset, rows in PAPER.items():
         for row, score in rows.items():
             model, _, variant = row.partition(" ")
             options = {"edge_term": "linear"} if variant == "edge" else {}
             config = with_recipe(dataset, model_name(model), {"options": options, **quick})
             runs = repeat(config, "seed", scope.numbers(4))
-            found.append(Cell(dataset, row, "test", QUANTITIES[dataset], runs, score))
-    return found
+            yield Cell(dataset, row, "test", QUANTITIES[dataset], runs, score)
 
 
 EXPERIMENT = Experiment(

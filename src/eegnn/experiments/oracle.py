@@ -10,7 +10,7 @@ from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import oracle
 from eegnn.analysis.run import open_run
 from eegnn.experiments.heterophilic import QUANTITIES, recipe_runs
-from eegnn.studies.experiment import Cell, Experiment, Finding, Measurement, Scope, Score, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Score, Table
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
@@ -45,9 +45,8 @@ def measure(run: Path, root: Path | None) -> dict[str, Any]:
     }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each data set, with and without the oracle."""
-    found = []
     for row, plain in QUANTITIES.items():
         quantities = {
             NO_EXIT: plain,
@@ -55,22 +54,19 @@ def cells(scope: Scope) -> list[Cell]:
             EARLIEST: Quantity(plain.name, lambda run: 100 * run[FIELD]["earliest"], "higher"),
         }
         runs = recipe_runs(row, "sasgnn", {}, scope)
-        found += row_cells(GROUP, row, quantities, runs, PAPER[row])
-    return found
+        yield from row_cells(GROUP, row, quantities, runs, PAPER[row])
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """There is something to gain."""
     at = means(table)
-    return [
-        check(
+    for row in QUANTITIES:
+        yield check(
             f"{row}: the optimal exit is better than full depth",
             (at[GROUP, row, OPTIMAL], at[GROUP, row, NO_EXIT]),
             operator.gt,
             " ({:.2f} and {:.2f})",
         )
-        for row in QUANTITIES
-    ]
 
 
 EXPERIMENT = Experiment(

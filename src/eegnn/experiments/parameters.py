@@ -8,7 +8,7 @@ from typing import Any
 from eegnn.data.registry import DATASETS
 from eegnn.io import MODELS
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
+from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import PARAMETERS
 from eegnn.train.models import NAMES
 
@@ -43,15 +43,13 @@ PAPER = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    found = []
     for place, group in enumerate(GROUPS):
         for row in OPTIONS:
             for layers, counts in PAPER.items():
                 paper, count = Score(counts[row][place]), _count(group, row, layers)
-                found.append(Cell(group, row, f"{layers} layers", PARAMETERS, (), paper, count))
-    return found
+                yield Cell(group, row, f"{layers} layers", PARAMETERS, (), paper, count)
 
 
 def _count(group: str, row: str, layers: int) -> int:
@@ -70,7 +68,7 @@ def count_parameters(
     return sum(parameter.numel() for parameter in built.parameters())
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Which counts agree, and what the differences are."""
     gaps: dict[tuple[str, str, str], float] = {}
     for result in table:

@@ -6,7 +6,7 @@ from typing import Any
 
 from eegnn.experiments.lrgb import MAE_4, SEEDS
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Scope, Score
+from eegnn.studies.experiment import Cells, Experiment, Scope, Score
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.quantities import MEAN_EXIT, PARAMETERS, Quantity
 from eegnn.studies.tables import row_cells
@@ -26,17 +26,15 @@ PAPER: dict[tuple[int, int], tuple[Score, Score]] = {
 QUICK: dict[str, Any] = {"epochs": 1, "batch_size": 32}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each setting: error, parameters and exits."""
     dataset = scope.choose("peptides-struct", "peptides-struct@0.05")
-    found = []
     for (width, budget), (error, parameters) in PAPER.items():
         sizes = {"hidden_channels": width, "num_layers": budget + 1}  # the paper counts from 0
         config = with_recipe(dataset, "eegnn", sizes | scope.choose({}, QUICK))
         row, paper = f"m' = {width}, L = {budget}", {"MAE": error, "parameters": parameters}
         runs = repeat(config, "seed", scope.numbers(SEEDS))
-        found += row_cells("Peptides-struct", row, QUANTITIES, runs, paper)
-    return found
+        yield from row_cells("Peptides-struct", row, QUANTITIES, runs, paper)
 
 
 EXPERIMENT = Experiment(

@@ -7,18 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import (
-    Cell,
-    Experiment,
-    Finding,
-    Scope,
-    Score,
-    Table,
-    by_group,
-    by_row,
-)
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
+from eegnn.studies.tables import by_group, by_row
 
 DATASETS = ("Minesweeper", "Tolokers", "Questions", "Roman-empire", "Amazon-ratings")
 #: On another machine: neither better nor worse than the paper's.
@@ -49,15 +41,13 @@ PAPER = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    found = []
     for place, group in enumerate(DATASETS):
         for row in OPTIONS:
             for layers, seconds in PAPER.items():
                 paper, runs = Score(1000 * seconds[row][place]), _runs(group, row, layers, scope)
-                found.append(Cell(group, row, f"{layers} layers", ELSEWHERE, runs, paper))
-    return found
+                yield Cell(group, row, f"{layers} layers", ELSEWHERE, runs, paper)
 
 
 def _runs(group: str, row: str, layers: int, scope: Scope) -> Runs:
@@ -72,9 +62,8 @@ def _runs(group: str, row: str, layers: int, scope: Scope) -> Runs:
     return repeat(config, "split", scope.numbers(1))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """The time of EEGNN grows less with the budget than that of SAS-GNN."""
-    found = []
     for place, (group, results) in enumerate(by_group(table).items()):
         ratios = {
             row: statistic(lambda times: times[1] / times[0], (result.mean for result in line))
@@ -85,15 +74,12 @@ def findings(table: Table) -> list[Finding]:
             for row, ratio in ratios.items()
             if ratio is not None
         )
-        found.append(
-            check(
-                f"{group}: from 10 to 20 layers the time of EEGNN grows less than that of SAS-GNN",
-                (ratios["EEGNN"], ratios["SAS-GNN"]),
-                operator.lt,
-                f" ({growth})",
-            )
+        yield check(
+            f"{group}: from 10 to 20 layers the time of EEGNN grows less than that of SAS-GNN",
+            (ratios["EEGNN"], ratios["SAS-GNN"]),
+            operator.lt,
+            f" ({growth})",
         )
-    return found
 
 
 EXPERIMENT = Experiment(

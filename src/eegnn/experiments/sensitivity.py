@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Experiment, Finding, Measurement, Scope, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import log_at_layer
+from eegnn.studies.tables import row_cells
 from eegnn.train.batches import collate
 
 DATASETS = {
@@ -45,15 +47,11 @@ def measure(run: Path, root: Path | None) -> list[float]:
     return found
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each layer."""
-    return [
-        Cell(group, row, str(layer), log_at_layer("ln S_l", FIELD, layer, math.log), runs)
-        for group, dataset in DATASETS.items()
-        for row in OPTIONS
-        for runs in [_runs(dataset, row, scope)]
-        for layer in range(DEPTH)
-    ]
+    quantities = {str(i): log_at_layer("ln S_l", FIELD, i, math.log) for i in range(DEPTH)}
+    for group, row in product(DATASETS, OPTIONS):
+        yield from row_cells(group, row, quantities, _runs(DATASETS[group], row, scope))
 
 
 def _runs(dataset: str, row: str, scope: Scope) -> Runs:
@@ -67,23 +65,18 @@ def _runs(dataset: str, row: str, scope: Scope) -> Runs:
     return repeat(config, "seed", scope.numbers(1))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """GCN depends on its last layers, the others on their first too."""
     at = means(table)
-    found = []
-    for group in DATASETS:
-        for row in OPTIONS:
-            rises = row == "GCN"
-            verb = "rises over" if rises else "does not rise by more than 1 over"
-            found.append(
-                check(
-                    f"{group}: ln S_l of {row} {verb} the layers",
-                    (at[group, row, "0"], at[group, row, str(DEPTH - 1)]),
-                    lambda first, last, rises=rises: (last - first > 1) == rises,
-                    " ({:.1f} to {:.1f})",
-                )
-            )
-    return found
+    for group, row in product(DATASETS, OPTIONS):
+        rises = row == "GCN"
+        verb = "rises over" if rises else "does not rise by more than 1 over"
+        yield check(
+            f"{group}: ln S_l of {row} {verb} the layers",
+            (at[group, row, "0"], at[group, row, str(DEPTH - 1)]),
+            lambda first, last, rises=rises: (last - first > 1) == rises,
+            " ({:.1f} to {:.1f})",
+        )
 
 
 EXPERIMENT = Experiment(

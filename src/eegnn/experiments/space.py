@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments.parameters import count_parameters
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
+from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import Quantity
 
 GROUP = "Weight matrices m' × m'"
@@ -15,15 +15,13 @@ A_LAYER, SHARED = "each further layer", "shared by all layers"
 PAPER = {"GCN": 1, "SAS-GNN": 0, "Co-GNN": 1, "EEGNN": 0, "Polynormer": 8}
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each model."""
-    found = []
     for row, matrices in PAPER.items():
         slope = _count(row, 5) - _count(row, 4)
-        found.append(_cell(row, A_LAYER, matrices, slope))
+        yield _cell(row, A_LAYER, matrices, slope)
         if row == "SAS-GNN":  # the paper has it alone not depend on L
-            found.append(_cell(row, SHARED, 1, _count(row, 4) - 4 * slope))
-    return found
+            yield _cell(row, SHARED, 1, _count(row, 4) - 4 * slope)
 
 
 def _cell(row: str, column: str, paper: int, numbers: int) -> Cell:
@@ -37,7 +35,7 @@ def _count(row: str, layers: int) -> int:
     return count_parameters(model_name(row), 8, WIDTH, 2, num_layers=layers, **options)
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Who grows with depth."""
     at = {(result.cell.row, result.cell.column): result.mean for result in table}
     flat = [at[row, A_LAYER] == 0 for row in ("SAS-GNN", "EEGNN")]

@@ -7,7 +7,7 @@ from functools import partial
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Table
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
@@ -35,15 +35,13 @@ SIZES: dict[str, dict[str, tuple[int, int]]] = {
 }  # fmt: skip
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, with score, parameters and time."""
-    found = []
     for group, rows in SIZES.items():
         quantities = {SCORE: QUANTITIES[group], COUNT: PARAMETERS, TIME: MILLISECONDS}
         for row, (width, layers) in rows.items():
             runs = _runs(group.lower(), model_name(row), width, layers, scope)
-            found += row_cells(group, row, quantities, runs)
-    return found
+            yield from row_cells(group, row, quantities, runs)
 
 
 def _runs(dataset: str, model: str, width: int, layers: int, scope: Scope) -> Runs:
@@ -53,9 +51,8 @@ def _runs(dataset: str, model: str, width: int, layers: int, scope: Scope) -> Ru
     return repeat(config, "split", scope.numbers(3))
 
 
-def findings(table: Table) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """SAS-GNN and EEGNN have the fewest parameters."""
-    found = []
     for group in SIZES:
         counts = {
             result.cell.row: result.mean
@@ -63,15 +60,12 @@ def findings(table: Table) -> list[Finding]:
             if (result.cell.group, result.cell.column) == (group, COUNT)
         }
         ours = [counts.pop("SAS-GNN"), counts.pop("EEGNN")]
-        found.append(
-            check(
-                f"{group}: SAS-GNN and EEGNN have fewer parameters than the others",
-                (statistic(max, ours), statistic(min, counts.values())),
-                operator.lt,
-                " ({:,.0f}, the next {:,.0f})",
-            )
+        yield check(
+            f"{group}: SAS-GNN and EEGNN have fewer parameters than the others",
+            (statistic(max, ours), statistic(min, counts.values())),
+            operator.lt,
+            " ({:,.0f}, the next {:,.0f})",
         )
-    return found
 
 
 EXPERIMENT = Experiment(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Experiment, Scope, Score
+from eegnn.studies.experiment import Cell, Cells, Experiment, Scope, Score
 from eegnn.studies.quantities import ACCURACY
 
 #: tab:results_tudataset: SAS-GNN and EEGNN by column and data set, the cheapest first.
@@ -18,16 +18,14 @@ PAPER: dict[tuple[str, str], dict[str, Score]] = {
 }
 
 
-def cells(scope: Scope) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
     settings = scope.choose({}, {"epochs": 2, "hidden_channels": 16})
-    found = []
     for (column, dataset), rows in PAPER.items():
         for row, score in rows.items():
             config = with_recipe(dataset, model_name(row), settings)
             runs = repeat(config, "split", scope.numbers(10))
-            found.append(Cell("Graph classification", row, column, ACCURACY, runs, score))
-    return found
+            yield Cell("Graph classification", row, column, ACCURACY, runs, score)
 
 
 EXPERIMENT = Experiment(

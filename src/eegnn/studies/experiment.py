@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -103,25 +103,9 @@ class CellResult:
         return "better" if (gap > 0) == (self.cell.quantity.better == "higher") else "worse"
 
 
+Cells = Iterable[Cell]
 #: The results of an experiment, one for each of its cells.
 Table = Sequence[CellResult]
-
-
-def by_group(table: Table) -> dict[str, list[CellResult]]:
-    """Return the results of each group, in the order of the table."""
-    return _split(table, lambda result: result.cell.group)
-
-
-def by_row(table: Table) -> dict[str, list[CellResult]]:
-    """Return the results of each row, in the order of the table."""
-    return _split(table, lambda result: result.cell.row)
-
-
-def _split(table: Table, key: Callable[[CellResult], str]) -> dict[str, list[CellResult]]:
-    parts: dict[str, list[CellResult]] = {}
-    for result in table:
-        parts.setdefault(key(result), []).append(result)
-    return parts
 
 
 class Measurement(NamedTuple):
@@ -142,6 +126,9 @@ class Finding(NamedTuple):
 
     text: str
     holds: bool | None
+
+
+Findings = Iterable[Finding]
 
 
 class Scope(NamedTuple):
@@ -195,8 +182,8 @@ class Experiment:
     settings: str
     quick: str
     minutes: tuple[float, float]
-    cells: Callable[[Scope], Sequence[Cell]]
-    findings: Callable[[Table], Sequence[Finding]] = lambda table: ()
+    cells: Callable[[Scope], Cells]
+    findings: Callable[[Table], Findings] = lambda table: ()
     findings_title: str = "What the paper says"
     draw: Callable[[Table, Path], None] | None = None
     measurement: Measurement | None = None

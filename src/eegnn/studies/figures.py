@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eegnn.studies.experiment import CellResult, Table, by_group, by_row
+from eegnn.studies.experiment import CellResult, Table
+from eegnn.studies.tables import by_group, by_row
 
 
 def draw_lines(table: Table, path: Path, x_label: str, *, log_x: bool = False) -> None:

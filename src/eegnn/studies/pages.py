@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from eegnn.io import write_atomically
-from eegnn.studies.experiment import CellResult, Experiment, Finding, Scope, Table, by_group, by_row
+from eegnn.studies.experiment import CellResult, Experiment, Finding, Scope, Table
 from eegnn.studies.figures import draw_bars
+from eegnn.studies.tables import by_group, by_row
 
 FIELDS = (
     "group", "row", "column", "quantity", "mean", "sd", "n", "failed",
@@ -76,7 +77,7 @@ def experiment_markdown(experiment: Experiment, scope: Scope, table: Table) -> s
         parts += [f"## {group}", *group_tables(results)]
     if any(result.cell.paper for result in table):
         parts += ["## Beside the paper", paper_comparison(table), *explanation(experiment, table)]
-    if findings := experiment.findings(table):
+    if findings := list(experiment.findings(table)):
         parts += [f"## {experiment.findings_title}", findings_list(findings)]
     return "\n\n".join(parts) + "\n"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eegnn.studies.experiment import CellResult, Experiment, Scope, Table, by_group
+from eegnn.studies.experiment import CellResult, Experiment, Scope, Table
 from eegnn.studies.pages import (
     explanation,
     findings_list,
@@ -14,6 +14,7 @@ from eegnn.studies.pages import (
     markdown_table,
     paper_comparison,
 )
+from eegnn.studies.tables import by_group
 
 #: The columns of the table of counts.
 COUNTS = (

@@ -1,49 +1,43 @@
-"""Cells that stand beside the numbers of a table of the paper."""
+"""Tables: cells beside the numbers of the paper, and results by group and row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from eegnn.studies.configs import Runs
-from eegnn.studies.experiment import Cell, Score
+from eegnn.studies.experiment import Cell, CellResult, Cells, Score, Table
 from eegnn.studies.quantities import Quantity
 
-#: A number of the paper with its standard deviation; ``None`` where it has none.
-Printed = tuple[float, float] | None
+Key = TypeVar("Key", bound=Hashable)
+#: Rows of numbers with their standard deviations; ``None`` where the paper has no number.
+PaperTable = Mapping[str, Sequence[tuple[float, float] | None]]
 
 
-def paper_table(
-    columns: Iterable[str], rows: Mapping[str, Sequence[Printed]]
-) -> dict[tuple[str, str], Score]:
-    """Turn a table of the paper into scores by row and column."""
-    columns = tuple(columns)
-    return {
-        (row, column): Score(*number)
-        for row, numbers in rows.items()
-        for column, number in zip(columns, numbers, strict=True)
-        if number is not None
-    }
+def paper_scores(paper: PaperTable, row: str, columns: Iterable[str]) -> dict[str, Score]:
+    """Return the numbers of a row of the paper by column, as far as there are any."""
+    numbers = zip(columns, paper[row], strict=True)
+    return {column: Score(*number) for column, number in numbers if number is not None}
 
 
 def paper_cells(
     group: str,
-    paper: Mapping[tuple[str, str], Score],
+    paper: PaperTable,
     quantities: Mapping[str, Quantity],
     runs: Callable[[str, str], Runs],
-) -> list[Cell]:
+) -> Cells:
     """Return a cell for each number of the paper that there are runs for.
 
     Args:
         group: of the cells.
-        paper: its numbers by row and column.
+        paper: its table.
         quantities: by column.
         runs: those of a row and a column; none where there are no settings for them.
     """
-    return [
-        Cell(group, row, column, quantities[column], configs, score)
-        for (row, column), score in paper.items()
-        if (configs := runs(row, column))
-    ]
+    for row in paper:
+        for column, score in paper_scores(paper, row, quantities).items():
+            if configs := runs(row, column):
+                yield Cell(group, row, column, quantities[column], configs, score)
 
 
 def row_cells(
@@ -52,7 +46,7 @@ def row_cells(
     quantities: Mapping[str, Quantity],
     configs: Runs,
     paper: Mapping[str, Score | None] | None = None,
-) -> list[Cell]:
+) -> Cells:
     """Return the cells of a row whose columns read several quantities from the same runs.
 
     Args:
@@ -65,3 +59,25 @@ def row_cells(
         Cell(group, row, column, quantity, configs, (paper or {}).get(column))
         for column, quantity in quantities.items()
     ]
+
+
+def by_group(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each group, in the order of the table."""
+    return _split(table, lambda cell: cell.group)
+
+
+def by_row(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each row, in the order of the table."""
+    return _split(table, lambda cell: cell.row)
+
+
+def by_line(table: Table) -> dict[tuple[str, str], list[CellResult]]:
+    """Return the results of each row of each group, in the order of the table."""
+    return _split(table, lambda cell: (cell.group, cell.row))
+
+
+def _split(table: Table, key: Callable[[Cell], Key]) -> dict[Key, list[CellResult]]:
+    parts: dict[Key, list[CellResult]] = {}
+    for result in table:
+        parts.setdefault(key(result.cell), []).append(result)
+    return parts
