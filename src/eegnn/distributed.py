@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -130,8 +131,15 @@ def join() -> Ranks:
     with _raising_rank_lost():
         if not dist.is_initialized():
             dist.init_process_group("gloo", timeout=SETUP_TIMEOUT)
+            atexit.register(_leave)
         step_group = dist.new_group(backend="gloo", timeout=STEP_TIMEOUT)
     return Ranks(dist.get_rank(), dist.get_world_size(), step_group)
+
+
+def _leave() -> None:
+    """End the threads of gloo; if they outlived the interpreter, they could abort the process."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def is_first_failure() -> bool:

@@ -80,10 +80,13 @@ def test_a_configuration_that_was_cut_is_refused(seed: int, run: Path) -> None:
         resumed_run(run, node_problem())
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "state.pt"])
 @pytest.mark.parametrize("seed", range(10))
-def test_metrics_that_were_cut_are_refused(seed: int, run: Path, unbroken: dict[str, Any]) -> None:
-    cut(run / "metrics.jsonl", seed)
-    assert refused_by_name_or_same(run, run / "metrics.jsonl", unbroken)
+def test_metrics_and_states_that_were_cut_are_refused(
+    name: str, seed: int, run: Path, unbroken: dict[str, Any]
+) -> None:
+    cut(run / name, seed)
+    assert refused_by_name_or_same(run, run / name, unbroken)
 
 
 def test_metrics_that_are_gone_are_refused(run: Path) -> None:
@@ -129,12 +132,6 @@ def test_an_empty_or_foreign_file_as_state_is_refused(run: Path) -> None:
         (run / "state.pt").write_bytes(content)
         with pytest.raises(ValueError, match=r"state\.pt is damaged"):
             resumed_run(run, node_problem())
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_a_state_that_was_cut_is_refused(seed: int, run: Path, unbroken: dict[str, Any]) -> None:
-    cut(run / "state.pt", seed)
-    assert refused_by_name_or_same(run, run / "state.pt", unbroken)
 
 
 @pytest.mark.parametrize("name", ["state.pt", "config.json"])

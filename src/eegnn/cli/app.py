@@ -42,18 +42,22 @@ bench = typer.Typer(help="Measure speed, always as ratios within one run.", no_a
 app.add_typer(bench, name="bench")
 
 
-@contextmanager
-def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show a bar, and yield what to call after each epoch with its line of metrics."""
-    bar = Progress(
-        TextColumn("training"),
+def new_progress(label: str) -> Progress:
+    """Return a bar on standard error with a label, a count, a text and the remaining time."""
+    return Progress(
+        TextColumn(label),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.description}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-    with bar:
+
+
+@contextmanager
+def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show a bar, and yield what to call after each epoch with its line of metrics."""
+    with new_progress("training") as bar:
         task = bar.add_task("", total=epochs)
 
         def show(line: dict[str, Any]) -> None:
