@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
@@ -26,12 +25,7 @@ WIDTHS = {
     "Amazon-ratings": 256,
 }
 FIELD = "dirichlet"
-OPTIONS: dict[str, dict[str, Any]] = {
-    "SAS-GNN": {"step_size": 0.1},
-    "A-DGN": {"step_size": 0.1},
-    "GRAFF": {"step_size": 0.1},
-    "GCN": {},
-}
+ROWS = ("SAS-GNN", "A-DGN", "GRAFF", "GCN")
 
 
 def measure(run: Path, root: Path | None) -> list[float]:
@@ -50,7 +44,7 @@ def cells(scope: Scope) -> Cells:
     name = "log₁₀ of the Dirichlet energy"
     layers = range(0, depth + 1, depth // 10)
     quantities = {str(layer): log_at_layer(name, FIELD, layer) for layer in layers}
-    for group, row in product(WIDTHS, OPTIONS):
+    for group, row in product(WIDTHS, ROWS):
         yield from row_cells(group, row, quantities, _runs(group, row, depth, scope))
 
 
@@ -61,7 +55,7 @@ def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
         "lr": 0.003,
         "epochs": scope.choose(200, 5),
         "standardize": group == "Tolokers",
-        "options": OPTIONS[row],
+        "options": {} if row == "GCN" else {"step_size": 0.1},
     }
     config = without_recipe(group.lower(), model_name(row), settings)
     return repeat(config, "split", scope.numbers(1))

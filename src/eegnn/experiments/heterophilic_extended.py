@@ -6,20 +6,19 @@ import operator
 from typing import Any
 
 from eegnn.experiments.heterophilic import GROUP, QUANTITIES, recipe_runs
-from eegnn.studies.configs import Runs
 from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.findings import check, means
 from eegnn.studies.tables import PaperTable, paper_cells
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
-#: The rows, with their models and the options that differ from the recipes.
+#: The rows, with their models and what differs from the recipes.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN": ("sasgnn", {}),
-    "SAS-GNN −ws": ("sasgnn", {"shared": False}),
-    "SAS-GNN +drop+norm": ("sasgnn", _REGULAR),
-    "SAS-GNN +drop+norm−ws": ("sasgnn", {**_REGULAR, "shared": False}),
+    "SAS-GNN −ws": ("sasgnn", {"options": {"shared": False}}),
+    "SAS-GNN +drop+norm": ("sasgnn", {"options": _REGULAR}),
+    "SAS-GNN +drop+norm−ws": ("sasgnn", {"options": {**_REGULAR, "shared": False}}),
     "EEGNN": ("eegnn", {}),
-    "EEGNN wo/NeuralAdaStep": ("eegnn", {"step_size": "mean"}),
+    "EEGNN wo/NeuralAdaStep": ("eegnn", {"options": {"step_size": "mean"}}),
     "GCN*": ("gcn", {}),
     "SAGE*": ("sage", {}),
     "GAT*": ("gat", {}),
@@ -46,12 +45,9 @@ PAPER: PaperTable = {
 
 def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
-
-    def row_runs(row: str, column: str) -> Runs:
-        model, options = ROWS[row]
-        return recipe_runs(column, model, {"options": options}, scope)
-
-    return paper_cells(GROUP, PAPER, QUANTITIES, row_runs)
+    return paper_cells(
+        GROUP, PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
+    )
 
 
 def findings(table: Table) -> Findings:

@@ -9,7 +9,7 @@ from eegnn.experiments.heterophilic import QUANTITIES, QUICK
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
-from eegnn.studies.findings import check, statistic
+from eegnn.studies.findings import check, means, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
 from eegnn.studies.quantities import PARAMETERS
 from eegnn.studies.tables import row_cells
@@ -53,12 +53,9 @@ def _runs(dataset: str, model: str, width: int, layers: int, scope: Scope) -> Ru
 
 def findings(table: Table) -> Findings:
     """SAS-GNN and EEGNN have the fewest parameters."""
-    for group in SIZES:
-        counts = {
-            result.cell.row: result.mean
-            for result in table
-            if (result.cell.group, result.cell.column) == (group, COUNT)
-        }
+    at = means(table)
+    for group, rows in SIZES.items():
+        counts = {row: at[group, row, COUNT] for row in rows}
         ours = [counts.pop("SAS-GNN"), counts.pop("EEGNN")]
         yield check(
             f"{group}: SAS-GNN and EEGNN have fewer parameters than the others",

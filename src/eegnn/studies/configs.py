@@ -25,12 +25,7 @@ def model_name(printed: str) -> str:
 
 
 def with_recipe(dataset: str, model: str, settings: Settings | None = None) -> Config | None:
-    """Return a run with the recipe for these names; ``None`` without a recipe.
-
-    Args:
-        dataset, model: names.
-        settings: what differs from the recipe.
-    """
+    """Return a run with the recipe for these names and further settings; ``None`` without one."""
     if find_recipe(_full_name(dataset), model) is None:
         return None
     return configure(dataset, model, None, dict(settings or {}))

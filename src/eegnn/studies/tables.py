@@ -47,14 +47,7 @@ def row_cells(
     configs: Runs,
     paper: Mapping[str, Score | None] | None = None,
 ) -> Cells:
-    """Return the cells of a row whose columns read several quantities from the same runs.
-
-    Args:
-        group, row: of the cells.
-        quantities: by column.
-        configs: the runs.
-        paper: its numbers by column, as far as it has any.
-    """
+    """Return the cells of a row whose columns read several quantities from the same runs."""
     return [
         Cell(group, row, column, quantity, configs, (paper or {}).get(column))
         for column, quantity in quantities.items()
