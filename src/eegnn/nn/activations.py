@@ -34,8 +34,7 @@ class _ReLUTanh(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         # Two fused kernels, a tenth of the time of where(y > 0, grad * (1 - y * y), 0).
-        grad = torch.ops.aten.tanh_backward(grad, y)
-        return torch.ops.aten.threshold_backward(grad, y, 0)
+        return torch.ops.aten.threshold_backward(torch.ops.aten.tanh_backward(grad, y), y, 0)
 
 
 def relu_tanh(z: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from torch.nn.functional import linear, softplus
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.sas_conv import SASConv
+from eegnn.typing import Head
 
 
 class MLP(nn.Module):
@@ -69,11 +70,14 @@ class MLP(nn.Module):
         """Return ``[U, out_channels]``."""
         return self._layer(self._hidden(h, adj), adj, *_weights(self.lins[-1]))
 
-    def contrast(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
-        """Return ``[U]``, the first output minus the second, by a last layer of one column."""
+    def bind_contrast(self) -> Head:
+        """Return ``(h, adj) → [U]``, the first output minus the second.
+
+        It is one head with a last layer of one column, which is made once for a forward pass.
+        """
         weight, bias = _weights(self.lins[-1])
-        bias = None if bias is None else bias[0] - bias[1]
-        return self._layer(self._hidden(h, adj), adj, weight[0] - weight[1], bias)
+        weight, bias = weight[0] - weight[1], None if bias is None else bias[0] - bias[1]
+        return lambda h, adj: self._layer(self._hidden(h, adj), adj, weight, bias)
 
     def _hidden(self, h: Tensor, adj: Adjacency | None) -> Tensor:
         """What the last layer reads."""
@@ -190,9 +194,12 @@ class Confidence(nn.Module):
         """Return **C**."""
         return self.head(h, adj)
 
-    def contrast(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
-        r"""Return :math:`C_0 - C_1`, ``[U]``: all that a softmax over two actions depends on."""
-        return self.head.contrast(h, adj)
+    def bind_contrast(self) -> Head:
+        r"""Return ``(h, adj) →`` :math:`C_0 - C_1`, ``[U]``, for one forward pass.
+
+        A softmax over two actions depends on nothing else.
+        """
+        return self.head.bind_contrast()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias})"

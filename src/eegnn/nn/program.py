@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Literal
 
@@ -75,18 +76,24 @@ class Program:
         r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
         assert self.confidence is not None
         assert self.temperature is not None
-        confidence = getattr(self.confidence, "contrast", self.confidence)
         if self.level == "node":
-            delta, inv_temperature = confidence(h, adj), self.temperature(h, adj)
+            delta, inv_temperature = self._contrast(h, adj), self.temperature(h, adj)
         else:
             pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
-            delta = head_on_graphs(confidence, h, pooled, adj, reads)
+            delta = head_on_graphs(self._contrast, h, pooled, adj, reads)
             reads = _reads_neighbors(self.temperature)
             inv_temperature = head_on_graphs(self.temperature, h, pooled, adj, reads)
         if delta.dim() == 2:
             delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
         return delta.to(h.dtype), inv_temperature.to(h.dtype)
+
+    @cached_property
+    def _contrast(self) -> Head:
+        """The confidence as ``(h, adj) →`` :math:`C_0 - C_1` where it offers that."""
+        assert self.confidence is not None
+        bind = getattr(self.confidence, "bind_contrast", None)
+        return self.confidence if bind is None else bind()
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
