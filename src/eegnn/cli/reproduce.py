@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from eegnn.cli.app import app, print_json
+from eegnn.cli.app import app, new_progress, print_json
 from eegnn.cli.options import STORAGE, AsJson, DataDir, flag
 
 if TYPE_CHECKING:
@@ -243,15 +242,7 @@ def _print_findings(findings: Sequence[Finding], console: Console) -> None:
 @contextmanager
 def _progress_bar(name: str, configs: list[Config], store: ResultStore) -> Iterator[Watcher]:
     """Show a bar of finished runs, whichever process does them, and yield what updates it."""
-    bar = Progress(
-        TextColumn(name),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
-    with bar:
+    with new_progress(name) as bar:
         task = bar.add_task("", total=len(configs))
 
         def show_count(text: str) -> None:
