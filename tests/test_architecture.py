@@ -33,7 +33,7 @@ LAYERS = [
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: The one import upwards: the module asks the engine how to run the loop, when it is called.
 LAZY = ("eegnn.nn.program", "eegnn.engine")
-HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "lightning_fabric")
+HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich")
 
 
 def part(module: str) -> str:
