@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from eegnn import EEGNN, Adjacency, EarlyExit, engine
+from eegnn import EEGNN, SASGNN, Adjacency, EarlyExit, Exits, engine
 from eegnn.engine import pruned
 from eegnn.nn.program import Program
 from tests.nn.model_examples import lively
@@ -29,6 +29,13 @@ MODELS: dict[str, dict[str, Any]] = {
     "graphs": {"level": "graph"},
     "graphs, added": {"level": "graph", "pool": "add", "confidence": "mean"},
     "graphs, largest": {"level": "graph", "pool": "max", "edge_dim": 2},
+}
+FIXED_DEPTH: dict[str, dict[str, Any]] = {
+    "nodes": {},
+    "a step of its own for each layer": {"shared": False},
+    "edge features": {"edge_dim": 2},
+    "graphs": {"level": "graph", "pool": "add"},
+    "norm": {"conv_norm": "layer"},
 }
 KNOBS: dict[str, dict[str, Any]] = {
     "own rule": {},
@@ -106,6 +113,34 @@ def test_every_backend_computes_what_the_reference_computes(
         taken = torch.arange(exits.tau.size(0)).unsqueeze(1) < exits.layer
         torch.testing.assert_close(exits.tau[taken], truth.tau[taken], rtol=1e-5, atol=1e-5)
         assert (exits.backend, truth.backend) == ("pruned", "reference")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("options", FIXED_DEPTH.values(), ids=FIXED_DEPTH)
+@torch.no_grad()
+def test_a_fixed_depth_computes_what_the_reference_computes(
+    options: dict[str, Any], dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    model = SASGNN(5, 16, 3, LAYERS, **options).to(dtype).eval()
+    batch = graph_batch(model.level)
+    edges = edges_within(batch)
+    adj = Adjacency.from_edge_index(edges, NODES, batch)
+    edge_attr = torch.randn(edges.size(1), 2, dtype=dtype) if model.edge_dim else None
+    h = torch.randn(NODES, 16, dtype=dtype)
+    for limit in (None, 1, 7):
+        program, start = model.program(adj, edge_attr, max_layers=limit), h.clone()
+        expected, truth = engine.BACKENDS["reference"](program, h, adj)
+        assert engine.choose(program, h).backend == "pruned"
+        out, exits = engine.BACKENDS["pruned"](program, h, adj)
+        assert torch.equal(h, start)
+        torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
+        for one, other in zip(exits_of(exits), exits_of(truth), strict=True):
+            assert torch.equal(one, other)
+
+
+def exits_of(exits: Exits) -> tuple[Tensor, ...]:
+    return exits.layer, exits.time, exits.tau, exits.cost
 
 
 @torch.no_grad()
