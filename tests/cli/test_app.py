@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch_geometric
 import typer.main
 from typer.testing import CliRunner
 
+from eegnn import __version__
 from eegnn.bench import training
 from eegnn.cli import app
 from eegnn.cli.options import MODEL
@@ -80,6 +82,52 @@ def test_the_models_that_help_names_exist() -> None:
     named = re.findall("`([a-z]+)`", MODEL)
     assert len(named) >= 2
     assert set(named) <= set(NAMES)
+
+
+@pytest.mark.parametrize("arguments", HELPS, ids=" ".join)
+def test_h_is_short_for_help(arguments: list[str]) -> None:
+    short = CliRunner().invoke(app, [*arguments, "-h"], env={"COLUMNS": "100"})
+    assert short.exit_code == 0
+    assert short.stdout == helped(*arguments)
+
+
+def test_version_names_the_versions_a_bug_report_needs() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    assert done.exit_code == 0
+    versions = dict(part.split() for part in done.stdout.strip().split(", "))
+    assert versions == {
+        "eegnn": __version__,
+        "Python": ".".join(map(str, sys.version_info[:3])),
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+    }
+
+
+def completed(words: str) -> list[str]:
+    variables = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    code = "import sys; sys.argv[0] = 'eegnn'; from eegnn.cli import main; main()"
+    environment = os.environ | variables | {"_EEGNN_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    assert completed("eegnn re") == ["report", "reproduce"]
+    assert completed("eegnn bench tr") == ["training"]
+    assert completed("eegnn train --epo") == ["--epochs"]
+
+
+def test_completion_is_installed_for_the_shell_in_use(tmp_path: Path) -> None:
+    code = (
+        "import sys; from eegnn.cli import main; "
+        "sys.argv = ['eegnn', '--install-completion', 'bash']; main()"
+    )
+    variables = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | variables)
+    assert done.returncode == 0
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
 
 
 def test_help_does_not_wait_for_torch() -> None:

@@ -9,12 +9,16 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any
+from importlib.metadata import version
+from platform import python_version
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
+
+from eegnn import __version__
 
 
 class _Commands(TyperGroup):
@@ -34,12 +38,35 @@ app = typer.Typer(
     help="Graph neural networks whose nodes and graphs decide when they have seen enough.",
     epilog="Start with `eegnn demo`, then `eegnn train minesweeper`.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
 bench = typer.Typer(help="Measure speed, always as ratios within one run.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        packages = [f"{name} {version(name)}" for name in ("torch", "torch_geometric")]
+        print(f"eegnn {__version__},", ", ".join([f"Python {python_version()}", *packages]))
+        raise typer.Exit
+
+
+@app.callback()
+def _options_of_every_command(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            metavar="",
+            help="Show the versions of EEGNN, Python, PyTorch and PyG, and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Give the application the options that stand before a command."""
 
 
 def new_progress(label: str) -> Progress:
