@@ -2,10 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python $(INSTALL) -c constraints.txt
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/nn tests/engine tests/zoo tests/cli/test_app.py tests/train/test_tune.py \
+  tests/report/test_tensorboard.py tests/report/test_board.py $(wildcard tests/test_*.py)
+LOWEST_TESTS := $(filter-out tests/test_tutorials.py,$(LOWEST_TESTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs bench clean
+.PHONY: help setup demo test lowest lint format docs build bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,6 +22,12 @@ demo: $(VENV)/.user ## train on a generated Minesweeper board and draw who left 
 
 test: $(VENV)/.dev ## run the tests
 	@$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
+
+lowest: ## run the tests of the library with the lowest versions that pyproject.toml allows
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python $(INSTALL) -c constraints-lowest.txt \
+	  -e '.[ode,ogb,tune,tensorboard,blocks]' pytest pytest-xdist hypothesis
+	@$(LOWEST)/bin/python -m pytest -n auto --dist loadfile $(LOWEST_TESTS)
 
 lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff check .
@@ -31,11 +42,14 @@ docs: $(VENV)/.docs ## build the documentation into docs/_build
 	@$(BIN)/python -m sphinx -W -q -b html docs docs/_build
 	@echo "open docs/_build/index.html"
 
+build: $(VENV)/.dev ## build the source archive and the wheel into dist
+	@$(BIN)/python -m build
+
 bench: $(VENV)/.user ## measure speed, as ratios within one run
 	@$(BIN)/eegnn bench training
 
 clean: ## remove what was built
-	rm -rf $(VENV) docs/_build docs/jupyter_execute build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/jupyter_execute build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EEGNN needs Python 3.11 or newer")'

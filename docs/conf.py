@@ -5,7 +5,13 @@ import eegnn
 project = "EEGNN"
 copyright = "The EEGNN authors"
 version = release = eegnn.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_nb"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas are drawn without the network
+    "myst_nb",
+]
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"  # the notebooks are kept with their outputs; a test runs them
 exclude_patterns = ["_build", "jupyter_execute"]
