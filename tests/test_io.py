@@ -102,3 +102,8 @@ def test_loading_draws_nothing_that_matters(saved: Path) -> None:
     first, second = load(saved), load(saved)
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_model_is_loaded_onto_the_device_that_is_named(saved: Path) -> None:
+    devices = {p.device.type for p in load(saved, map_location="meta").parameters()}
+    assert devices == {"meta"}

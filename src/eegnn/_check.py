@@ -45,6 +45,11 @@ def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 def tensor(name: str, value: Any) -> None:
     """Refuse what is not a tensor."""
+    if isinstance(value, torch.fx.Proxy):
+        raise TypeError(
+            f"{name} must be a torch.Tensor, got a torch.fx.Proxy: the model cannot be traced, as "
+            f"PyG's to_hetero does; make the graph homogeneous first, by data.to_homogeneous()"
+        )
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
 

@@ -46,12 +46,20 @@ def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Ten
 
 
 def _save(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs[:4])
+    # x is needed for the gradient of the values alone, and they mostly are constants.
+    ctx.save_for_backward(*inputs[:4], inputs[4] if ctx.needs_input_grad[2] else None)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None, Tensor]:
-    rowptr, col, value, transposed = ctx.saved_tensors
-    return None, None, None, None, spmm(rowptr, col, transposed, value, grad)
+def _backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor | None, None, Tensor | None]:
+    rowptr, col, value, transposed, x = ctx.saved_tensors
+    by_value = by_x = None
+    if ctx.needs_input_grad[2]:
+        row = torch.repeat_interleave(rowptr.diff(), output_size=col.numel())
+        by_value = grad.index_select(0, row) * x.index_select(0, col)
+        by_value = by_value.sum(dim=-1) if x.dim() == 2 else by_value
+    if ctx.needs_input_grad[4]:
+        by_x = spmm(rowptr, col, transposed, value, grad)
+    return None, None, by_value, None, by_x
 
 
 _LIBRARY.impl("spmm", _kernel, "CompositeExplicitAutograd")
@@ -66,12 +74,12 @@ class _Spmm(torch.autograd.Function):
         return _kernel(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor | None, None, Tensor | None]:
         return _backward(ctx, grad)
 
 
 def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
-    """Multiply a CSR matrix by ``x``, ``[n, d]`` or ``[n]``.
+    """Multiply a CSR matrix by ``x``, ``[n, d]`` or ``[n]``; differentiable in ``x`` and ``value``.
 
     ``transposed`` are the values of the transposed matrix in the order of the same structure,
     which therefore must be symmetric wherever a gradient is wanted.
@@ -79,7 +87,7 @@ def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tens
     inputs = (rowptr, col, value, transposed, x.contiguous())
     if torch.compiler.is_compiling():
         return torch.ops.eegnn.spmm(*inputs)
-    if not (torch.is_grad_enabled() and x.requires_grad):
+    if not (torch.is_grad_enabled() and (x.requires_grad or value.requires_grad)):
         return _kernel(*inputs)
     return _Spmm.apply(*inputs)
 

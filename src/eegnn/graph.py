@@ -5,26 +5,38 @@ Everything inside the library receives an :class:`Adjacency` and trusts it.
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 from torch.utils.weak import WeakIdKeyDictionary
+from torch_geometric.utils import is_sparse
 
 from eegnn import _check
+from eegnn._edge_list import (
+    check_batch,
+    check_edge_index,
+    check_edge_weight,
+    check_range,
+    from_sparse,
+    infer_num_nodes,
+)
 from eegnn._spmm import spmm
 
 Norm = Literal["sym", "mean", "sum"]
 
 
 class Adjacency:
-    r"""An undirected graph without self-loops, ready to propagate features.
+    r"""A graph without self-loops, ready to propagate features.
 
     Holds one symmetric CSR structure with ``int32`` indices and the degrees :math:`d`. All that
     is propagated with are matrices of this structure, so the backward pass reads it too: no
-    transpose, no second copy, no scatter.
+    transpose, no second copy, no scatter. In a weighted or directed graph the two entries of a pair
+    of nodes have different values, of which one may be 0.
 
     Build it with :meth:`from_edge_index`; it never changes and may be used for any number of
     forward passes, by any number of models.
@@ -38,6 +50,13 @@ class Adjacency:
             :meth:`from_edge_index` saw; ``None`` if nothing was left out.
         num_targets: the first so many nodes have entries; all of them, but in a
             :func:`~eegnn.subgraph.neighborhood`.
+        weight: ``[num_edges]``, the weight of each CSR entry, or ``None`` if there are no weights.
+        weighted_degree: ``[n]``, the sum of the weights of the edges that end at each node; in a
+            directed graph without weights, their number.
+        listed: ``bool [num_edges]``, in a directed graph whether an edge has the direction of this
+            CSR entry, from its column to its row; ``None`` in an undirected one.
+        entries: ``int [num_edges]``, for some graphs of a batch the positions of their CSR entries
+            in the whole batch.
     """
 
     def __init__(
@@ -57,12 +76,18 @@ class Adjacency:
         self.num_graphs = num_graphs
         self.nodes = nodes
         self.num_targets = rowptr.numel() - 1
+        self.weight: Tensor | None = None
+        self.weighted_degree = degree
+        self.listed: Tensor | None = None
+        self.entries: Tensor | None = None
         self._source = source
         self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
         self._ptr: Tensor | None = None
+        self._opposite: Tensor | None = None
+        self._columns: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def from_edge_index(
@@ -71,53 +96,56 @@ class Adjacency:
         num_nodes: int | None = None,
         batch: Tensor | None = None,
         num_graphs: int | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        directed: bool | None = None,
     ) -> Adjacency:
         """Check an edge list and build the structure.
 
-        Self-loops are removed (Theorem 1 needs it), duplicates are merged, and a directed edge
-        list is made undirected with a warning.
+        Self-loops are removed (Theorem 1 needs it), and duplicates are merged.
 
         Args:
-            edge_index: integer tensor ``[2, E]``, as in PyG.
+            edge_index: integer tensor ``[2, E]``, as in PyG; or a sparse matrix ``[n, n]``, PyG's
+                ``adj_t``, whose values are the weights if they are not all 1.
             num_nodes: number of nodes; by default the length of ``batch``, else the largest index
                 plus one.
             batch: ``[num_nodes]``, the graph of each node, ascending, as PyG's loaders make it.
             num_graphs: number of graphs, where the last ones may have no nodes; by default the
                 last entry of ``batch`` plus one.
+            edge_weight: see :meth:`weighted`.
+            directed: ``True`` keeps the direction of edges; ``False`` uses each in both
+                directions; ``None`` does that too, with a warning if ``edge_index`` is directed.
 
         Raises:
             TypeError: an argument has the wrong type or dtype.
             ValueError: an argument has the wrong shape, an index is out of range, or an edge
                 joins two graphs.
         """
-        edge_index = _check_edge_index(edge_index)
+        if is_sparse(edge_index):
+            if edge_weight is not None:
+                raise ValueError("edge_weight must be None: the sparse edge_index has its values")
+            matrix, num_nodes = edge_index, edge_index.size(0) if num_nodes is None else num_nodes
+            edge_index, edge_weight = from_sparse(matrix, num_nodes)
+        edge_index = check_edge_index(edge_index)
         if num_nodes is None:
-            num_nodes = _infer_num_nodes(edge_index, batch)
+            num_nodes = infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0)
-        _check_range(edge_index, n)
+        check_range(edge_index, n)
         if batch is None:
+            if num_graphs not in (None, 1):
+                raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
             num_graphs = 1
         else:
-            batch = _check_batch(batch, n, edge_index)
+            batch = check_batch(batch, n, edge_index)
             fewest = int(batch[-1]) + 1 if n else 0
             num_graphs = fewest if num_graphs is None else num_graphs
             _check.integer("num_graphs", num_graphs, at_least=fewest)
 
-        row, col = edge_index.long()
-        keep = row != col
-        key = torch.unique(row[keep] * n + col[keep])
-        transposed = torch.sort((key % max(n, 1)) * n + key // max(n, 1)).values
-        if not torch.equal(key, transposed):
-            warnings.warn(
-                "edge_index is directed; each edge is used in both directions "
-                "(pass it through torch_geometric.utils.to_undirected to say so yourself)",
-                stacklevel=_caller_level(),
-            )
-            key = torch.unique(torch.cat([key, transposed]))
+        key, listed = _entries(edge_index, n, directed)
         row, col = key // max(n, 1), key % max(n, 1)
         degree = torch.bincount(row, minlength=n)
         dtype = torch.int32 if max(key.numel(), n) < 2**31 else torch.int64
-        return cls(
+        adj = cls(
             rowptr=row_pointer(degree, dtype),
             col=col.to(dtype),
             degree=degree,
@@ -125,6 +153,43 @@ class Adjacency:
             num_graphs=num_graphs,
             source=edge_index.to(dtype, copy=True),
         )
+        if listed is not None:
+            adj.listed = listed
+            adj.weighted_degree = adj._make_values(listed.to(torch.float64), adj._values)
+        return adj if edge_weight is None else adj.weighted(edge_weight)
+
+    def weighted(self, edge_weight: Tensor) -> Adjacency:
+        r"""Return the same graph with weights.
+
+        The matrix :math:`\mathbf{A}` that is propagated with then holds :math:`w_{ji}`, the weight
+        of the edge from :math:`j` to :math:`i`, in row :math:`i` and column :math:`j`, and as in
+        PyG's ``gcn_norm`` degrees are :math:`d_i = \sum_j w_{ji}`. An edge that ``edge_index``
+        lists in both directions has the weight of each; one that it lists in one direction has its
+        weight in both, unless the graph is directed. Columns that repeat an edge are averaged, so
+        that weights of 1 are the same as none.
+
+        Gradients flow to ``edge_weight``. As everywhere in PyTorch, what is to be differentiated
+        again is to be made again.
+
+        Args:
+            edge_weight: ``[E]``, non-negative, a number for each column of the ``edge_index`` given
+                to :meth:`from_edge_index`.
+        """
+        check_edge_weight(edge_weight, self._source_columns().size(1))
+        weight = self._of_entries(edge_weight)
+        graph = copy.copy(self)
+        graph.weight, graph._values = weight, {}
+        graph.weighted_degree = self._make_values(weight, graph._values)
+        return graph
+
+    def unweighted(self) -> Adjacency:
+        """Return the same graph without weights and directions."""
+        if not self.has_own_values:
+            return self
+        graph = copy.copy(self)
+        graph.weight, graph.listed, graph.weighted_degree = None, None, self.degree
+        graph._values, graph._edge_index, graph._columns = {}, None, None
+        return graph
 
     @property
     def num_nodes(self) -> int:
@@ -133,8 +198,18 @@ class Adjacency:
 
     @property
     def num_edges(self) -> int:
-        """Number of directed edges, twice the number of undirected ones."""
+        """Number of CSR entries: two for each pair of neighbours, also in a directed graph."""
         return self.col.numel()
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether there is an edge without one in the opposite direction."""
+        return self.listed is not None
+
+    @property
+    def has_own_values(self) -> bool:
+        """Whether the graph is weighted or directed."""
+        return self.weight is not None or self.listed is not None
 
     @property
     def row(self) -> Tensor:
@@ -147,10 +222,20 @@ class Adjacency:
 
     @property
     def edge_index(self) -> Tensor:
-        """``int64 [2, num_edges]``, for layers that take PyG's format."""
+        """``int64 [2, num_edges]``, for layers that take PyG's format; of a directed graph only the
+        edges that it has."""
         if self._edge_index is None:
             self._edge_index = torch.stack([self.col.long(), self.row])
+            if self.listed is not None:
+                self._edge_index = self._edge_index[:, self.listed]
         return self._edge_index
+
+    @property
+    def edge_weight(self) -> Tensor | None:
+        """The weights in the order of the columns of :attr:`edge_index`, or ``None``."""
+        if self.weight is None or self.listed is None:
+            return self.weight
+        return self.weight[self.listed]
 
     @property
     def ptr(self) -> Tensor:
@@ -177,6 +262,20 @@ class Adjacency:
             return side.unflatten(1, (x.size(0), x.size(2))).transpose(0, 1)
         return spmm(self.rowptr, self.col, *self._norm_values(norm, x.dtype), x)
 
+    def edge_features(self, edge_attr: Tensor) -> Tensor:
+        """Give each column of :attr:`edge_index` its features.
+
+        An edge that was listed in one direction has the same features in both, unless the graph is
+        directed; one that was listed in both keeps those of each. Columns that repeat an edge are
+        averaged, as they were merged, and self-loops count for nothing.
+
+        Args:
+            edge_attr: ``[E, d]``, a row for each column of the ``edge_index`` given to
+                :meth:`from_edge_index`.
+        """
+        found = self._of_entries(edge_attr)
+        return found if self.listed is None else found[self.listed]
+
     def incidence_sum(self, edge_attr: Tensor) -> Tensor:
         r"""Return :math:`\mathbf{B}\mathbf{E}`, the sum of edge features over incident edges.
 
@@ -191,28 +290,16 @@ class Adjacency:
         Returns:
             ``[n, d]``.
         """
-        if self._source is None:
-            raise ValueError("edge features belong to the whole graph, not to a selection of it")
-        row, col = self._source.long()
+        row, col = self._source_columns().long()
         weighted = edge_attr * self._edge_column_weight().to(edge_attr.dtype).unsqueeze(-1)
         out = edge_attr.new_zeros(self.num_nodes, edge_attr.size(-1))
         return out.index_add(0, row, weighted).index_add(0, col, weighted)
 
     def to(self, device: torch.device | str) -> Adjacency:
         """Return a copy on another device."""
-
-        def move(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else tensor.to(device)
-
-        return Adjacency(
-            self.rowptr.to(device),
-            self.col.to(device),
-            self.degree.to(device),
-            move(self.batch),
-            self.num_graphs,
-            move(self.nodes),
-            move(self._source),
-        )
+        moved = copy.copy(self)
+        moved.__dict__ = tree_map_only(Tensor, lambda tensor: tensor.to(device), vars(self))
+        return moved
 
     @property
     def num_edge_columns(self) -> int | None:
@@ -223,6 +310,8 @@ class Adjacency:
         """Values of the CSR entries, ``[num_edges]``, and those of the transposed matrix."""
         if (norm, dtype) not in self._values:
             _check.choice("norm", norm, get_args(Norm))
+            if self.has_own_values:
+                return self._converted_values(norm, dtype)
             if norm == "sum":
                 value = transposed = torch.ones(self.num_edges, dtype=dtype, device=self.col.device)
             else:
@@ -237,11 +326,76 @@ class Adjacency:
             self._values[norm, dtype] = value, transposed
         return self._values[norm, dtype]
 
+    def _converted_values(self, norm: Norm, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """What :meth:`_make_values` has made, in another precision."""
+        known = next(pair for (name, _), pair in self._values.items() if name == norm)
+        value, transposed = known[0].to(dtype), known[1].to(dtype)
+        if not value.requires_grad:  # else a second backward pass would meet a freed graph
+            self._values[norm, dtype] = value, transposed
+        return value, transposed
+
+    def _make_values(self, value: Tensor, values: dict[Any, tuple[Tensor, Tensor]]) -> Tensor:
+        """Make the values of all normalisations from one ``[num_edges]`` of each CSR entry.
+
+        All are made at once: one made within a checkpointed layer would not be made again when that
+        layer is computed again.
+
+        Returns:
+            The degrees ``[n]``.
+        """
+        if self._opposite is None:  # entries sorted by column, then by row
+            self._opposite = self.col.argsort(stable=True)
+        opposite = value.index_select(0, self._opposite)
+        degree = value.new_zeros(self.num_nodes).index_add(0, self.row, value)
+        positive = degree > 0
+        divisor = torch.where(positive, degree, 1.0)  # gradients must not meet a division by zero
+        inverse = torch.where(positive, divisor.reciprocal(), 0.0)
+        root = torch.where(positive, divisor.rsqrt(), 0.0)
+        scale = root[self.row] * root[self.col]
+        values["sum", value.dtype] = value, opposite
+        values["mean", value.dtype] = value * inverse[self.row], opposite * inverse[self.col]
+        values["sym", value.dtype] = value * scale, opposite * scale
+        return degree
+
+    def _source_columns(self) -> Tensor:
+        """The ``edge_index`` given to :meth:`from_edge_index`."""
+        if self._source is None:
+            raise ValueError("edge features belong to the whole graph, not to a selection of it")
+        return self._source
+
+    def _of_entries(self, value: Tensor) -> Tensor:
+        """From a value ``[E, ...]`` of each column of the original ``edge_index`` to one of each
+        CSR entry; 0 for the direction that an edge of a directed graph does not have."""
+        if self._columns is None:
+            self._columns = self._match_columns()
+        column, entry = self._columns
+        found = value.index_select(0, column)
+        if column.numel() == self.num_edges and self.listed is None:  # a permutation
+            return found
+        shape = (-1, *[1] * (value.dim() - 1))
+        count = torch.bincount(entry, minlength=self.num_edges).clamp(min=1).to(value.dtype)
+        total = value.new_zeros(self.num_edges, *value.shape[1:]).index_add(0, entry, found)
+        return total / count.view(shape)
+
+    def _match_columns(self) -> tuple[Tensor, Tensor]:
+        """Pairs of a column of the original ``edge_index`` and a CSR entry that it describes."""
+        source, target = self._source_columns().long()
+        column = (source != target).nonzero().view(-1)
+        source, target, n = source[column], target[column], self.num_nodes
+        known = self.row * n + self.col  # ascending, as CSR entries are
+        entry = torch.searchsorted(known, target * n + source)
+        if self.listed is None:
+            against = torch.searchsorted(known, source * n + target)
+            one_way = torch.bincount(entry, minlength=self.num_edges)[against] == 0
+            entry = torch.cat([entry, against[one_way]])
+            column = torch.cat([column, column[one_way]])
+        entry, order = torch.sort(entry, stable=True)
+        return column[order], entry
+
     def _edge_column_weight(self) -> Tensor:
         """1 / (columns that name the same undirected edge), 0 for self-loops."""
         if self._column_weight is None:
-            assert self._source is not None
-            row, col = self._source.long()
+            row, col = self._source_columns().long()
             pair = torch.minimum(row, col) * self.num_nodes + torch.maximum(row, col)
             _, edge, count = torch.unique(pair, return_inverse=True, return_counts=True)
             weight = count[edge].to(torch.float64).reciprocal()
@@ -250,7 +404,9 @@ class Adjacency:
 
     def __repr__(self) -> str:
         graphs = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
-        return f"Adjacency(num_nodes={self.num_nodes}, num_edges={self.num_edges}{graphs})"
+        kind = ", weighted" if self.weight is not None else ""
+        kind += ", directed" if self.is_directed else ""
+        return f"Adjacency(num_nodes={self.num_nodes}, num_edges={self.num_edges}{graphs}{kind})"
 
 
 def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
@@ -258,53 +414,27 @@ def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.nn.functional.pad(count.cumsum(0), (1, 0)).to(dtype)
 
 
-def _check_edge_index(edge_index: Tensor) -> Tensor:
-    _check.tensor("edge_index", edge_index)
-    if edge_index.is_sparse or edge_index.layout != torch.strided:
-        raise TypeError("edge_index must be a dense [2, E] tensor, got a sparse matrix")
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise ValueError(f"edge_index must have shape [2, E], got {list(edge_index.shape)}")
-    if edge_index.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"edge_index must have dtype int64 or int32, got {edge_index.dtype}")
-    return edge_index.as_subclass(Tensor)
-
-
-def _infer_num_nodes(edge_index: Tensor, batch: Tensor | None) -> int:
-    if isinstance(batch, Tensor) and batch.dim() == 1:
-        return batch.numel()
-    return max(int(edge_index.max()) + 1, 0) if edge_index.numel() else 0
-
-
-def _check_range(edge_index: Tensor, num_nodes: int) -> None:
-    if edge_index.numel() == 0:
-        return
-    low, high = (int(v) for v in torch.aminmax(edge_index))
-    if low < 0:
-        raise ValueError(f"edge_index holds {low}; indices of nodes start at 0")
-    if high >= num_nodes:
-        raise ValueError(
-            f"edge_index holds the node {high}, but with num_nodes={num_nodes} "
-            f"indices must be below {num_nodes}"
+def _entries(edge_index: Tensor, n: int, directed: bool | None) -> tuple[Tensor, Tensor | None]:
+    """Return the CSR entries as ``row * n + col``, ascending, and ``Adjacency.listed``."""
+    source, target = edge_index.long()
+    keep = source != target
+    key = torch.unique(target[keep] * n + source[keep])
+    transposed = torch.sort((key % max(n, 1)) * n + key // max(n, 1)).values
+    if torch.equal(key, transposed):
+        return key, None
+    if directed is None:
+        warnings.warn(
+            "edge_index is directed; each edge is used in both directions "
+            "(pass it through torch_geometric.utils.to_undirected to say so yourself, or keep "
+            "directions with Adjacency.from_edge_index(edge_index, directed=True))",
+            stacklevel=_caller_level(),
         )
-
-
-def _check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
-    _check.tensor("batch", batch)
-    if batch.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"batch must have dtype int64, got {batch.dtype}")
-    if batch.shape != (num_nodes,):
-        raise ValueError(f"batch must have shape [{num_nodes}], got {list(batch.shape)}")
-    batch = batch.to(torch.int64, copy=True)  # later changes to the caller's tensor stay outside
-    if num_nodes and (int(batch[0]) < 0 or bool((batch.diff() < 0).any())):
-        raise ValueError("batch must be non-negative and ascending, one graph after the other")
-    crossing = batch[edge_index[0]] != batch[edge_index[1]]
-    if bool(crossing.any()):
-        u, v = edge_index[:, int(crossing.nonzero()[0])].tolist()
-        raise ValueError(
-            f"edge_index joins node {u} of graph {int(batch[u])} with node {v} of graph "
-            f"{int(batch[v])}; an edge must stay within a graph of the batch"
-        )
-    return batch
+    both = torch.unique(torch.cat([key, transposed]))
+    if not directed:
+        return both, None
+    listed = torch.zeros(both.numel(), dtype=torch.bool, device=both.device)
+    listed[torch.searchsorted(both, key)] = True
+    return both, listed
 
 
 def _caller_level() -> int:
@@ -321,22 +451,69 @@ def _caller_level() -> int:
 _SEEN: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
-def adjacency_of(edge_index: Tensor, num_nodes: int | None, batch: Tensor | None) -> Adjacency:
+def adjacency_of(
+    edge_index: Tensor | Adjacency,
+    num_nodes: int | None,
+    batch: Tensor | None = None,
+    batch_size: int | None = None,
+    edge_weight: Tensor | None = None,
+) -> Adjacency:
     """:meth:`Adjacency.from_edge_index`, remembering the edge lists it has seen.
 
     A training loop calls ``model(x, edge_index)`` thousands of times with one tensor; sorting its
     edges each time would cost as much as the model. The memory is weak (an entry goes when its
     tensor goes), and the tensor's version counter tells of changes made in place.
+
+    Args:
+        edge_index: as in :meth:`Adjacency.from_edge_index`, or an :class:`Adjacency`.
+        num_nodes, batch, edge_weight: as there.
+        batch_size: the number of graphs, as PyG calls it.
     """
-    if not isinstance(edge_index, Tensor) or edge_index.is_inference():  # no version counter
-        return Adjacency.from_edge_index(edge_index, num_nodes, batch)
-    seen: tuple[int, int | None, Adjacency] | None = _SEEN.get(edge_index)
-    if seen is not None and seen[:2] == (edge_index._version, num_nodes):
+    if isinstance(edge_index, Adjacency):
+        if batch is not None or batch_size is not None:
+            raise ValueError("batch must be given to Adjacency.from_edge_index, not here")
+        adj = edge_index
+    else:
+        adj = _remembered(edge_index, num_nodes, batch, batch_size)
+    return adj if edge_weight is None else adj.weighted(edge_weight)
+
+
+def adjacency_for(
+    name: str,
+    h: Any,
+    edge_index: Tensor | Adjacency,
+    batch: Tensor | None = None,
+    batch_size: int | None = None,
+    edge_weight: Tensor | None = None,
+) -> Adjacency:
+    """:func:`adjacency_of` for a layer with this name, which is called with states ``h``."""
+    if isinstance(h, tuple | list):
+        raise TypeError(
+            f"h must be one tensor [n, channels], got a {type(h).__name__}: {name} needs edges "
+            f"between nodes of one type (make a heterogeneous graph homogeneous by "
+            f"data.to_homogeneous())"
+        )
+    _check.tensor("h", h)
+    adj = adjacency_of(edge_index, h.size(0), batch, batch_size, edge_weight)
+    if adj.num_nodes != h.size(0):
+        raise ValueError(f"h must have a row for each of {adj.num_nodes} nodes, got {h.size(0)}")
+    return adj
+
+
+def _remembered(
+    edge_index: Tensor, num_nodes: int | None, batch: Tensor | None, num_graphs: int | None
+) -> Adjacency:
+    weak = isinstance(edge_index, Tensor) and not edge_index.requires_grad
+    if not weak or edge_index.is_inference():  # no version counter
+        return Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
+    sizes = (num_nodes, num_graphs)
+    seen: tuple[int, tuple[int | None, int | None], Adjacency] | None = _SEEN.get(edge_index)
+    if seen is not None and seen[:2] == (edge_index._version, sizes):
         adj = seen[2]
         if _same_batch(adj.batch, batch):
             return adj
-    adj = Adjacency.from_edge_index(edge_index, num_nodes, batch)
-    _SEEN[edge_index] = (edge_index._version, num_nodes, adj)
+    adj = Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
+    _SEEN[edge_index] = (edge_index._version, sizes, adj)  # reading a COO matrix counts as a change
     return adj
 
 

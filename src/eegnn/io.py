@@ -47,8 +47,12 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
     write_atomically(weights, to_safetensors(tensors, metadata))
 
 
-def load(path: str | os.PathLike[str]) -> GraphModel:
-    """Read a model that :func:`save` wrote. It comes back in evaluation mode, on the CPU.
+def load(path: str | os.PathLike[str], *, map_location: str | torch.device = "cpu") -> GraphModel:
+    """Read a model that :func:`save` wrote. It comes back in evaluation mode.
+
+    Args:
+        path: a file name ending in ``.safetensors``.
+        map_location: the device that it is put on.
 
     Raises:
         FileNotFoundError: one of the two files is missing.
@@ -74,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> GraphModel:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise ValueError(f"{weights} was written by another version of eegnn: {error}") from error
-    return model.eval()
+    return model.to(map_location).eval()
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:

@@ -29,7 +29,7 @@ def select_nodes(adj: Adjacency, nodes: Tensor) -> Adjacency:
     before = pad(inside.cumsum(0), (1, 0))  # entries kept, up to here
     number = torch.empty(adj.num_nodes, dtype=col.dtype, device=col.device)
     number[index] = torch.arange(index.numel(), dtype=col.dtype, device=col.device)
-    return Adjacency(
+    part = Adjacency(
         rowptr=before.index_select(0, pointer).to(adj.rowptr.dtype),
         col=number.index_select(0, col[inside]),
         degree=adj.degree[index],
@@ -37,6 +37,9 @@ def select_nodes(adj: Adjacency, nodes: Tensor) -> Adjacency:
         num_graphs=adj.num_graphs,
         nodes=index if adj.nodes is None else adj.nodes[index],
     )
+    if adj.has_own_values:
+        _copy_values(adj, part, index, position[inside])
+    return part
 
 
 def neighborhood(adj: Adjacency, targets: Tensor) -> tuple[Adjacency, Tensor]:
@@ -79,7 +82,7 @@ def neighborhood(adj: Adjacency, targets: Tensor) -> tuple[Adjacency, Tensor]:
         nodes=order if adj.nodes is None else adj.nodes.index_select(0, order),
     )
     part.num_targets = targets.numel()
-    _copy_values(adj, part, position)
+    _copy_values(adj, part, order, position)
     return part, order
 
 
@@ -113,16 +116,21 @@ def select_graphs(adj: Adjacency, graphs: Tensor) -> tuple[Adjacency, Tensor]:
         nodes=rows.long() if adj.nodes is None else adj.nodes.index_select(0, rows),
     )
     part._ptr = ptr
-    _copy_values(adj, part, position)
+    part.entries = position if adj.entries is None else adj.entries.index_select(0, position)
+    _copy_values(adj, part, rows, position)
     return part, rows
 
 
-def _copy_values(adj: Adjacency, part: Adjacency, position: Tensor) -> None:
-    """Give a part with these entries the values that are known of them."""
+def _copy_values(adj: Adjacency, part: Adjacency, nodes: Tensor, position: Tensor) -> None:
+    """Give a part with these nodes and CSR entries the values that are known of them."""
     for key, (value, transposed) in adj._values.items():
         own = value.index_select(0, position)
         same = transposed is value
         part._values[key] = own, own if same else transposed.index_select(0, position)
+    if adj.has_own_values:
+        part.weighted_degree = adj.weighted_degree.index_select(0, nodes)
+        part.weight = None if adj.weight is None else adj.weight.index_select(0, position)
+        part.listed = None if adj.listed is None else adj.listed.index_select(0, position)
 
 
 def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

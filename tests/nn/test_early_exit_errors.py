@@ -73,5 +73,5 @@ def test_a_step_without_edge_features_refuses_them() -> None:
     graph = connected_or_not(0)
     adj = Adjacency.from_edge_index(graph.edge_index(), 11)
     loop = EarlyExit(GCNConv(HIDDEN, HIDDEN).double(), *heads(0), 4)
-    with pytest.raises(ValueError, match="edge_attr was given, but ConvStep does not take it"):
+    with pytest.raises(ValueError, match="edge_attr was given, but GCNConv does not take it"):
         loop(features(0, 11, HIDDEN), adj, features(0, adj.num_edges, 2))

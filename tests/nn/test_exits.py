@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 
 import pytest
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from eegnn import Exits
 from eegnn.nn.exits import ExitRecorder
@@ -60,9 +62,34 @@ def test_repr_is_one_line() -> None:
     assert repr(exits([1, 2, 4])) == "Exits(units=3, num_layers=4, min=1, median=2.0, max=4)"
 
 
-def test_exits_do_not_change() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        exits([1]).num_layers = 7  # type: ignore[misc]
+def test_tree_functions_of_pytorch_reach_every_tensor() -> None:
+    found = exits([1, 2, 4])
+    leaves, spec = tree_flatten(found)
+    assert [id(leaf) for leaf in leaves] == [
+        id(tensor) for tensor in (found.layer, found.time, found.tau, found.cost)
+    ]
+    again = tree_unflatten([leaf + 1 for leaf in leaves], spec)
+    assert isinstance(again, Exits)
+    assert again.layer.tolist() == [2, 3, 5]
+    assert (again.num_layers, again.backend) == (4, "reference")
+
+
+def test_a_framework_may_set_fields_of_a_copy() -> None:
+    """Lightning's ``apply_to_collection`` copies a dataclass and sets its fields."""
+    found = exits([1, 2])
+    moved = copy.copy(found)
+    for field in dataclasses.fields(moved):
+        setattr(moved, field.name, getattr(found, field.name))
+    assert moved.layer is found.layer
+
+
+def test_detached_and_moved_exits_are_exits() -> None:
+    found = exits([1, 2])
+    found.cost = torch.tensor(0.5, requires_grad=True)
+    assert not found.detach().cost.requires_grad
+    assert found.to("meta").layer.device.type == "meta"
+    assert found.to("meta").num_layers == 4
+    assert found.cpu().layer.tolist() == [1, 2]
 
 
 def test_everyone_at_the_same_layer() -> None:

@@ -56,3 +56,23 @@ def test_a_loss_for_regression_is_refused_elsewhere(name: str, task: str) -> Non
 def test_only_units_that_count_are_in_the_loss() -> None:
     units = MiniBatch(None, None, ADJ, torch.zeros(2, 2), index=torch.tensor([0]))
     assert choose_loss("l1", "regression")(10 * OUT, units).item() == pytest.approx(10)
+
+
+@pytest.mark.parametrize("name", ["mse", "l1"])
+def test_one_number_a_unit_may_be_given_without_its_column(name: str) -> None:
+    out, y = torch.tensor([[1.0], [3.0]]), torch.tensor([1.0, 0.0])
+    expected = {"mse": 9 / 2, "l1": 3 / 2}[name]  # broadcasting would give another number
+    assert value_of(name, "regression", y, out) == pytest.approx(expected)
+
+
+def test_classes_in_a_column_are_those_classes() -> None:
+    y = torch.tensor([0, 1])
+    plain = value_of("auto", "classification", y)
+    assert value_of("auto", "classification", y.view(-1, 1)) == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("task", ["regression", "multilabel"])
+@pytest.mark.parametrize("shape", [(2,), (2, 1), (1, 2), (2, 3)])
+def test_labels_of_another_shape_are_not_broadcast(task: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"y must have shape \[2, 2\], got"):
+        value_of("auto", task, torch.zeros(shape))

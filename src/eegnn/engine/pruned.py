@@ -180,11 +180,11 @@ class _Run:
         assert hops is not None
         inside = self.h.new_zeros(self.adj.num_nodes)
         inside[here] = 1
-        size = here.numel()
+        structure, size = self.adj.unweighted(), here.numel()
         for _ in range(hops - 1 if self.program.freezes else hops * steps - 1):
             if not self._worth(inside[:targets].nonzero().view(-1), steps):
                 return None
-            inside = (inside + self.adj.propagate(inside, "sum")).clamp_(max=1)
+            inside = (inside + structure.propagate(inside, "sum")).clamp_(max=1)
             grown = int(inside[:targets].sum())
             if grown == size:
                 break

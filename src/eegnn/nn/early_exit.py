@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
-from eegnn.graph import Adjacency
+from eegnn.graph import Adjacency, adjacency_for
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program, execute, explain
@@ -139,23 +139,45 @@ class EarlyExit(nn.Module):
         )
 
     def forward(
-        self, h: Tensor, adj: Adjacency, *args: Any, **options: Any
+        self,
+        h: Tensor,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
+        **options: Any,
     ) -> tuple[Tensor, Exits]:
         r"""Run the loop.
 
         Args:
             h: initial states ``[n, m']``.
-            adj: the graph.
-            *args, **options: as in :meth:`program`.
+            edge_index: ``[2, E]`` as in PyG, a sparse ``adj_t``, or an :class:`~eegnn.Adjacency`.
+            edge_attr: edge features ``[E, d]``, a row for each column of ``edge_index``, for a
+                step that uses them.
+            batch: the graph of each node ``[n]``.
+            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
+            batch_size: the number of graphs, where the last ones may have no nodes.
+            **options: as in :meth:`program`.
 
         Returns:
             Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
         """
-        return execute(self.program(adj, *args, **options), h, adj)
+        name = type(self).__name__
+        adj = adjacency_for(name, h, edge_index, batch, batch_size, edge_weight)
+        return execute(self.program(adj, edge_attr, **options), h, adj)
 
-    def explain_backend(self, h: Tensor, adj: Adjacency, *args: Any, **options: Any) -> str:
+    def explain_backend(
+        self,
+        h: Tensor,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        **options: Any,
+    ) -> str:
         """Say which backend :meth:`forward` takes with these arguments, and why."""
-        return explain(self.program(adj, *args, **options), h)
+        adj = adjacency_for(type(self).__name__, h, edge_index)
+        return explain(self.program(adj, edge_attr, **options), h)
 
     def trace(
         self,

@@ -35,6 +35,7 @@ class EEGNN(ExitModel):
     storage: Storage = "free"
 
     uses_edges = True
+    supports_edge_weight = True
 
     def make_step(self) -> SASConv:
         """Return one step for all layers."""

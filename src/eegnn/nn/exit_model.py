@@ -87,7 +87,7 @@ class ExitModel(GraphModel):
         **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Run the exit loop and decode."""
-        return self.loop(h, adj, edge_attr, self.decoder, **options)
+        return self.loop(h, adj, edge_attr, readout=self.decoder, **options)
 
     def explain_backend(
         self,
@@ -95,18 +95,21 @@ class ExitModel(GraphModel):
         edge_index: Tensor | Adjacency,
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
         **options: Unpack[PredictOptions],
     ) -> str:
         """Say which backend :meth:`predict` takes for these inputs, and why.
 
         Args:
-            x, edge_index, edge_attr, batch, options: as in :meth:`predict`.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, options: as in
+                :meth:`predict`.
         """
         training = self.training
         self.eval()
         try:
             with torch.no_grad():
-                x, adj = self._enter(x, edge_index, edge_attr, batch)
+                x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
                 return explain(self.program(adj, edge_attr, **options), self._encode(x))
         finally:
             self.train(training)

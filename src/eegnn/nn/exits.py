@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
+from torch.utils._pytree import register_pytree_node
+
+_TENSORS = ("layer", "time", "tau", "cost")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Exits:
     r"""When each unit (node or graph) left.
+
+    A plain container of tensors, which PyTorch's tree functions, Lightning and DDP know how to take
+    apart.
 
     Attributes:
         layer: ``int64 [U]``, steps taken, ``1 … num_layers``, as in the paper's tables. A unit that
@@ -62,6 +69,22 @@ class Exits:
             backend=backend,
         )
 
+    def to(self, device: torch.device | str) -> Exits:
+        """Return a copy on another device."""
+        return self._map(lambda tensor: tensor.to(device))
+
+    def cpu(self) -> Exits:
+        """Return a copy on the CPU."""
+        return self.to("cpu")
+
+    def detach(self) -> Exits:
+        """Return a copy without gradients."""
+        return self._map(Tensor.detach)
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> Exits:
+        changed: dict[str, Any] = {name: function(getattr(self, name)) for name in _TENSORS}
+        return replace(self, **changed)
+
     @property
     def histogram(self) -> Tensor:
         """``int64 [num_layers + 1]``, how many units left at each layer; nobody leaves at 0."""
@@ -92,6 +115,14 @@ class Exits:
             f"Exits(units={self.layer.numel()}, num_layers={self.num_layers}, "
             f"min={s['min']}, median={s['median']}, max={s['max']})"
         )
+
+
+register_pytree_node(
+    Exits,
+    lambda exits: ([getattr(exits, name) for name in _TENSORS], (exits.num_layers, exits.backend)),
+    lambda tensors, context: Exits(*tensors, *context),
+    serialized_type_name="eegnn.Exits",
+)
 
 
 class ExitRecorder:

@@ -14,6 +14,7 @@ from eegnn import _check
 from eegnn.graph import Adjacency, adjacency_of
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
+from eegnn.nn.inputs import check_edge_attr, check_kind
 from eegnn.nn.pooling import POOLS
 from eegnn.typing import Level
 
@@ -59,6 +60,8 @@ class GraphModel(nn.Module):
     decoder_layers: int = 1
 
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
+    supports_edge_weight = False  #: whether it takes weights of edges
+    supports_directed = False  #: whether it takes a directed :class:`~eegnn.Adjacency`
     decoder_bias: ClassVar[bool | None] = None  #: see :class:`~eegnn.nn.encoders.Decoder`
     cost_of_nodes: ClassVar[bool] = False  #: whether ``exits.cost`` averages nodes, not units
     #: Submodules that were saved under another name before: that name → the name now.
@@ -125,21 +128,25 @@ class GraphModel(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
         return_exits: bool = False,
     ) -> Any:
         """Predict.
 
         Args:
             x: node features ``[n, in_channels]``; ``None`` for a model with ``in_channels=0``.
-            edge_index: ``[2, E]`` as in PyG, or an :class:`~eegnn.Adjacency`.
+            edge_index: ``[2, E]`` as in PyG, a sparse ``adj_t``, or an :class:`~eegnn.Adjacency`.
             edge_attr: edge features ``[E, edge_dim]``, a row for each column of ``edge_index``.
             batch: the graph of each node ``[n]``, as PyG's loaders make it.
+            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
+            batch_size: the number of graphs, where the last ones may have no nodes.
             return_exits: also return :class:`~eegnn.Exits`.
 
         Returns:
             ``[n, out_channels]``, or ``[graphs, out_channels]`` with ``level="graph"``.
         """
-        x, adj = self._enter(x, edge_index, edge_attr, batch)
+        x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
         out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out
 
@@ -150,6 +157,8 @@ class GraphModel(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
         max_layers: int | None = None,
         exit_threshold: float | None = None,
         sample: bool | None = None,
@@ -157,7 +166,7 @@ class GraphModel(nn.Module):
         """Predict in evaluation mode without gradients, whatever mode the model is in.
 
         Args:
-            x, edge_index, edge_attr, batch: as in :meth:`forward`.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size: as in :meth:`forward`.
             max_layers: stop every unit after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value:
                 lower is earlier. ``None``: the paper's rule.
@@ -167,7 +176,7 @@ class GraphModel(nn.Module):
         self.eval()
         try:
             with torch.no_grad():
-                x, adj = self._enter(x, edge_index, edge_attr, batch)
+                x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
                 return self.evolve(
                     self._encode(x),
                     adj,
@@ -204,29 +213,24 @@ class GraphModel(nn.Module):
         self,
         x: Tensor | None,
         edge_index: Tensor | Adjacency,
-        edge_attr: Tensor | None,
-        batch: Tensor | None,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
     ) -> tuple[Tensor, Adjacency]:
         """Check the inputs: the only place where that is done."""
         num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() > 0 else None
-        if isinstance(edge_index, Adjacency):
-            if batch is not None:
-                raise ValueError("batch must be given to Adjacency.from_edge_index, not here")
-            adj = edge_index
-        else:
-            adj = adjacency_of(edge_index, num_nodes, batch)
+        adj = adjacency_of(edge_index, num_nodes, batch, batch_size, edge_weight)
         weight = self.encoder.bias
         if x is None:
             if self.in_channels:
                 raise ValueError(f"x must have shape [N, {self.in_channels}], got None")
             x = weight.new_zeros(adj.num_nodes, 0)
         _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
+        if adj.has_own_values:
+            check_kind(self, adj)
         if edge_attr is not None:
-            if self.edge_dim is None:
-                raise ValueError("edge_attr was given, but the model was built with edge_dim=None")
-            _check.features(
-                "edge_attr", edge_attr, adj.num_edge_columns, self.edge_dim, weight.dtype
-            )
+            check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
         return x, adj
 
     def _load_from_state_dict(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
-from eegnn.graph import Adjacency
+from eegnn.graph import Adjacency, adjacency_for
 from eegnn.nn.activations import ACTIVATIONS, IN_PLACE
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric
@@ -117,8 +117,22 @@ class SASConv(nn.Module):
         """Make what does not change from step to step, once for a forward pass."""
         return SASStep(self, adj, edge_attr)
 
-    def forward(self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None) -> Tensor:
-        """Return ΔH."""
+    def forward(
+        self,
+        h: Tensor,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Return ΔH.
+
+        Args:
+            h: states.
+            edge_index: ``[2, E]`` as in PyG, a sparse ``adj_t``, or an :class:`~eegnn.Adjacency`.
+            edge_attr: edge features, a row for each column of ``edge_index``.
+            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
+        """
+        adj = adjacency_for(type(self).__name__, h, edge_index, edge_weight=edge_weight)
         return self.bind(adj, edge_attr)(h, adj)
 
     def __repr__(self) -> str:
@@ -136,6 +150,11 @@ class SASStep:
             raise ValueError(f"edge_attr is needed: edge_term={conv.edge_term!r}")
         if edge_attr is not None and conv.edge_dim is None:
             raise ValueError("edge_attr was given, but edge_dim is None")
+        if adj.is_directed:
+            raise ValueError(
+                "SAS-GNN needs an undirected graph, got a directed one: its theorems hold for a "
+                "symmetric matrix (directed=False uses each edge in both directions)"
+            )
         self.conv = conv
         # Column-major: autograd then takes the weight gradient as (gᵀH)ᵀ, 0.7 of the time of Hᵀg.
         self.omega = conv.omega.T.contiguous().T

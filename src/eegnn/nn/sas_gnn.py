@@ -59,6 +59,7 @@ class SASGNN(GraphModel):
     recompute: bool = False
 
     uses_edges = True
+    supports_edge_weight = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

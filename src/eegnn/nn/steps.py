@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -25,7 +26,8 @@ class ConvStep(nn.Module):
     r"""Make a PyG convolution a step: :math:`\Delta\mathbf{H} = \sigma(\mathrm{conv}(\mathbf{H}))`.
 
     Args:
-        conv: a module called as ``conv(h, edge_index)`` that keeps the width of ``h``.
+        conv: a module called as ``conv(h, edge_index)`` that keeps the width of ``h``. It is also
+            given ``edge_attr`` and ``edge_weight`` where there are some.
         activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
     """
 
@@ -33,14 +35,37 @@ class ConvStep(nn.Module):
         super().__init__()
         self.conv = conv
         self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
+        self._inputs = tuple(inspect.signature(conv.forward).parameters)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         self.conv.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ΔH, the shape of ``h``."""
-        return ACTIVATIONS[self.activation](self.conv(h, adj.edge_index))
+    def bind(self, adj: Adjacency, edge_attr: Tensor | None = None) -> Step:
+        """Bring edge features into the order of ``adj.edge_index``, once for a forward pass."""
+        if edge_attr is None:
+            return self
+        self._check_takes("edge_attr")
+        features = adj.edge_features(edge_attr)
+
+        def step(h: Tensor, part: Adjacency) -> Tensor:
+            return self(h, part, features if part is adj else _of_part(features, adj, part))
+
+        return step
+
+    def forward(self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None) -> Tensor:
+        """Return ΔH, the shape of ``h``; ``edge_attr`` is in the order of ``adj.edge_index``."""
+        inputs = {}
+        if edge_attr is not None:
+            inputs["edge_attr"] = edge_attr
+        if adj.edge_weight is not None:
+            self._check_takes("edge_weight")
+            inputs["edge_weight"] = adj.edge_weight
+        return ACTIVATIONS[self.activation](self.conv(h, adj.edge_index, **inputs))
+
+    def _check_takes(self, name: str) -> None:
+        if name not in self._inputs:
+            raise ValueError(f"{name} was given, but {type(self.conv).__name__} does not take it")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.conv!r}, activation={self.activation!r})"
@@ -64,6 +89,15 @@ class FunctionStep(nn.Module):
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", repr(self.function))
         return f"{type(self).__name__}({name})"
+
+
+def _of_part(features: Tensor, adj: Adjacency, part: Adjacency) -> Tensor:
+    """The edge features of some graphs of a batch."""
+    assert part.entries is not None
+    if adj.listed is None:
+        return features.index_select(0, part.entries)
+    number = adj.listed.cumsum(0) - 1
+    return features[number[part.entries][part.listed]]
 
 
 def as_steps(step: Any, num_layers: int) -> Any:

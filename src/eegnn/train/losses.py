@@ -46,7 +46,24 @@ class Loss:
             batch: that of this rank.
             mean: maps the average over this batch to that over the batches of all ranks.
         """
-        return self.outer(mean(self.unit(batch.select(out), batch.labels)))
+        out = batch.select(out)
+        return self.outer(mean(self.unit(out, _fit(batch.labels, out, self.unit is cross_entropy))))
+
+
+def _fit(labels: Tensor, out: Tensor, classes: bool) -> Tensor:
+    """Return labels in the shape that goes with outputs ``[B, C]``: PyTorch's losses broadcast.
+
+    Args:
+        labels: of the units with a loss.
+        out: their outputs.
+        classes: whether labels are the numbers of classes, ``[B]``; else they are ``[B, C]``.
+    """
+    wanted = out.shape[:1] if classes else out.shape
+    if labels.shape == wanted:
+        return labels
+    if labels.shape in (out.shape[:1], (len(out), 1)) and labels.numel() == wanted.numel():
+        return labels.view(wanted)
+    raise ValueError(f"y must have shape {list(wanted)}, got {list(labels.shape)}")
 
 
 _OF_TASK = {

@@ -38,6 +38,9 @@ class ADGN(EulerModel):
     gamma: float = 0.1
     activation: str = "tanh"
 
+    supports_edge_weight = True
+    supports_directed = True
+
     def make_step(self) -> ADGNStep:
         """Return a new right-hand side."""
         return ADGNStep(self.hidden_channels, self.phi, self.gamma, self.activation)

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from eegnn import _check
 from eegnn.nn.exit_model import ExitModel
 from eegnn.typing import Step
-from eegnn.zoo.registry import STEPS, find
+from eegnn.zoo.registry import ENTRIES, STEPS, find
 
 
 @dataclass(eq=False, repr=False)
@@ -38,6 +38,9 @@ class EEModel(ExitModel):
         """Return a step of the backbone, or one for each layer."""
         _check.boolean("shared", self.shared)
         step = find(STEPS[_check.choice("backbone", self.backbone, tuple(STEPS))])
+        model = find(ENTRIES[self.backbone].home)
+        self.supports_edge_weight = model.supports_edge_weight
+        self.supports_directed = model.supports_directed
         options = {} if self.activation is None else {"activation": self.activation}
         if self.shared:
             return step(self.hidden_channels, **options)

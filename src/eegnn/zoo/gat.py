@@ -43,6 +43,8 @@ class GAT(LayeredModel):
     _: KW_ONLY
     heads: int = 1
 
+    supports_directed = True
+
     def make_step(self, layer: int) -> GATStep:
         """Return a new layer."""
         return GATStep(self.hidden_channels, self.activation, self.heads)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch_geometric.nn import ResGatedGraphConv
 
-from eegnn.zoo.edges import EdgeStep
+from eegnn.nn.steps import ConvStep
 from eegnn.zoo.layered import LayeredModel
 
 
-class GatedGCNStep(EdgeStep):
+class GatedGCNStep(ConvStep):
     r"""One layer of GatedGCN: PyG's ``ResGatedGraphConv``, then :math:`\sigma`.
 
     Args:
@@ -36,6 +36,7 @@ class GatedGCN(LayeredModel):
     """
 
     uses_edges = True
+    supports_directed = True
 
     def make_step(self, layer: int) -> GatedGCNStep:
         """Return a new layer."""

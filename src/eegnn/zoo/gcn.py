@@ -25,7 +25,7 @@ class GCNStep(ConvStep):
     def __init__(self, channels: int, activation: str = "relu") -> None:
         super().__init__(GCNConv(channels, channels), activation)
 
-    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
         """Return ``[n, channels]``."""
         z = propagate_with_self_loops(adj, self.conv.lin(h)) + self.conv.bias
         return ACTIVATIONS[self.activation](z)
@@ -41,6 +41,9 @@ class GCN(LayeredModel):
     with self-loops in :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
     """
 
+    supports_edge_weight = True
+    supports_directed = True
+
     def make_step(self, layer: int) -> GCNStep:
         """Return a new layer."""
         return GCNStep(self.hidden_channels, self.activation)
@@ -54,6 +57,6 @@ def propagate_with_self_loops(adj: Adjacency, x: Tensor) -> Tensor:
         adj: the graph.
         x: ``[n, d]``.
     """
-    scale = (adj.degree + 1).to(torch.float64).rsqrt().to(x.dtype).unsqueeze(-1)
+    scale = (adj.weighted_degree + 1).to(torch.float64).rsqrt().to(x.dtype).unsqueeze(-1)
     x = scale * x
     return scale * (adj.propagate(x, "sum") + x)

@@ -24,7 +24,7 @@ class GINStep(ConvStep):
     def __init__(self, channels: int, activation: str = "relu") -> None:
         super().__init__(GINConv(two_layers(channels)), activation)
 
-    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
         """Return ``[n, channels]``."""
         return ACTIVATIONS[self.activation](self.conv.nn(h + adj.propagate(h, "sum")))
 
@@ -39,6 +39,9 @@ class GIN(LayeredModel):
     Sums make states grow with the degree, layer after layer: deep models need
     ``activation="relu_tanh"`` or ``conv_norm``.
     """
+
+    supports_edge_weight = True
+    supports_directed = True
 
     def make_step(self, layer: int) -> GINStep:
         """Return a new layer."""

@@ -7,12 +7,12 @@ from torch_geometric.nn import GINEConv
 
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.zoo.edges import EdgeStep
+from eegnn.nn.steps import ConvStep
 from eegnn.zoo.gin import two_layers
 from eegnn.zoo.layered import LayeredModel
 
 
-class GINEStep(EdgeStep):
+class GINEStep(ConvStep):
     r"""One layer of :class:`GINE`, with the weights of PyG's layer.
 
     Args:
@@ -46,6 +46,7 @@ class GINE(LayeredModel):
     """
 
     uses_edges = True
+    supports_directed = True
 
     def make_step(self, layer: int) -> GINEStep:
         """Return a new layer."""

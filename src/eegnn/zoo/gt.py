@@ -6,11 +6,11 @@ from dataclasses import KW_ONLY, dataclass
 
 from torch_geometric.nn import TransformerConv
 
-from eegnn.zoo.edges import EdgeStep
+from eegnn.nn.steps import ConvStep
 from eegnn.zoo.layered import LayeredModel, head_width
 
 
-class GTStep(EdgeStep):
+class GTStep(ConvStep):
     r"""One layer of GT: PyG's ``TransformerConv``, then :math:`\sigma`.
 
     Args:
@@ -52,6 +52,7 @@ class GT(LayeredModel):
     heads: int = 1
 
     uses_edges = True
+    supports_directed = True
 
     def make_step(self, layer: int) -> GTStep:
         """Return a new layer."""

@@ -24,7 +24,7 @@ class SAGEStep(ConvStep):
     def __init__(self, channels: int, activation: str = "relu") -> None:
         super().__init__(SAGEConv(channels, channels), activation)
 
-    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
+    def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
         """Return ``[n, channels]``."""
         z = self.conv.lin_l(adj.propagate(h, "mean")) + self.conv.lin_r(h)
         return ACTIVATIONS[self.activation](z)
@@ -37,6 +37,9 @@ class GraphSAGE(LayeredModel):
         \mathbf{h}_i^{l+1} = \sigma\bigl(\mathbf{W}_1^l\,\mathrm{mean}_{j\in\Gamma(i)}
         \mathbf{h}_j^l + \mathbf{b}^l + \mathbf{W}_2^l\mathbf{h}_i^l\bigr)
     """
+
+    supports_edge_weight = True
+    supports_directed = True
 
     def make_step(self, layer: int) -> SAGEStep:
         """Return a new layer."""

@@ -5,13 +5,12 @@ import torch
 
 from eegnn.graph import Adjacency
 from eegnn.subgraph import select_nodes
-from eegnn.zoo.edges import edge_features
 
 
 def by_edge(columns: list[tuple[int, int]], values: list[float]) -> dict[str, float]:
     """Features of each directed edge, as ``"source>target"``."""
     adj = adjacency(columns)
-    found = edge_features(adj, torch.tensor(values, dtype=torch.float64).view(-1, 1))
+    found = adj.edge_features(torch.tensor(values, dtype=torch.float64).view(-1, 1))
     assert found.shape == (adj.num_edges, 1)
     return {
         f"{u}>{v}": float(value)
@@ -51,10 +50,10 @@ def test_a_graph_without_edges_has_no_edge_features() -> None:
 def test_the_gradient_goes_back_to_the_columns() -> None:
     adj = adjacency([(0, 1), (1, 0), (1, 2), (2, 1), (0, 1)])
     e = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda e: edge_features(adj, e), e)
+    assert torch.autograd.gradcheck(lambda e: adj.edge_features(e), e)
 
 
 def test_a_selection_has_no_edge_features() -> None:
     adj = select_nodes(adjacency([(0, 1), (1, 0)]), torch.tensor([True, True, False, False]))
     with pytest.raises(ValueError, match="not to a selection"):
-        edge_features(adj, torch.ones(2, 1))
+        adj.edge_features(torch.ones(2, 1))

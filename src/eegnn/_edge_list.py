@@ -1,0 +1,110 @@
+"""Edge lists in the forms that PyG knows, and what is checked of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import to_edge_index
+
+from eegnn import _check
+
+
+def from_sparse(matrix: Any, num_nodes: int | None) -> tuple[Tensor, Tensor | None]:
+    """Return the edges of a sparse adjacency matrix as ``edge_index``, and their weights.
+
+    Args:
+        matrix: ``[n, n]``, a sparse tensor of PyTorch or a ``SparseTensor``. As everywhere in PyG
+            it is transposed, ``adj_t``: a row holds the edges that end at its node.
+        num_nodes: :math:`n`, if it is known.
+
+    Returns:
+        ``[2, E]`` in the order of the entries, and ``[E]``, or ``None`` if all weights are 1.
+    """
+    n, m = matrix.size(0), matrix.size(1)
+    if n != m or num_nodes not in (None, n):
+        wanted = "[n, n]" if num_nodes is None else f"[{num_nodes}, {num_nodes}]"
+        raise ValueError(f"edge_index must have shape {wanted} if it is sparse, got [{n}, {m}]")
+    if isinstance(matrix, Tensor) and matrix.layout == torch.sparse_coo:
+        matrix = matrix.coalesce()
+    edge_index, weight = to_edge_index(matrix)
+    if weight.dim() != 1:
+        raise ValueError(
+            f"edge_index must hold one weight an edge if it is sparse, got values of shape "
+            f"{list(weight.shape)}: give the edges as [2, E], and edge_attr beside them"
+        )
+    weight = weight if weight.is_floating_point() else weight.float()
+    plain = not weight.requires_grad and bool((weight == 1).all())
+    return edge_index.flip(0), None if plain else weight
+
+
+def check_edge_index(edge_index: Tensor) -> Tensor:
+    """Return an edge list ``[2, E]`` as a plain tensor."""
+    _check.tensor("edge_index", edge_index)
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise ValueError(f"edge_index must have shape [2, E], got {list(edge_index.shape)}")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"edge_index must have dtype int64 or int32, got {edge_index.dtype}")
+    return edge_index.as_subclass(Tensor)
+
+
+def infer_num_nodes(edge_index: Tensor, batch: Tensor | None) -> int:
+    """Return the length of ``batch``, else the largest index plus one."""
+    if isinstance(batch, Tensor) and batch.dim() == 1:
+        return batch.numel()
+    return max(int(edge_index.max()) + 1, 0) if edge_index.numel() else 0
+
+
+def check_range(edge_index: Tensor, num_nodes: int) -> None:
+    """Refuse indices that are no nodes."""
+    if edge_index.numel() == 0:
+        return
+    low, high = (int(v) for v in torch.aminmax(edge_index))
+    if low < 0:
+        raise ValueError(f"edge_index holds {low}; indices of nodes start at 0")
+    if high >= num_nodes:
+        raise ValueError(
+            f"edge_index holds the node {high}, but with num_nodes={num_nodes} "
+            f"indices must be below {num_nodes}"
+        )
+
+
+def check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
+    """Return a copy of ``batch``, the graph of each node."""
+    _check.tensor("batch", batch)
+    if batch.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"batch must have dtype int64, got {batch.dtype}")
+    if batch.shape != (num_nodes,):
+        raise ValueError(f"batch must have shape [{num_nodes}], got {list(batch.shape)}")
+    batch = batch.to(torch.int64, copy=True)  # later changes to the caller's tensor stay outside
+    if num_nodes and (int(batch[0]) < 0 or bool((batch.diff() < 0).any())):
+        raise ValueError("batch must be non-negative and ascending, one graph after the other")
+    crossing = batch[edge_index[0]] != batch[edge_index[1]]
+    if bool(crossing.any()):
+        u, v = edge_index[:, int(crossing.nonzero()[0])].tolist()
+        raise ValueError(
+            f"edge_index joins node {u} of graph {int(batch[u])} with node {v} of graph "
+            f"{int(batch[v])}; an edge must stay within a graph of the batch"
+        )
+    return batch
+
+
+def check_edge_weight(edge_weight: Tensor, num_columns: int) -> None:
+    """Refuse what is not a finite and non-negative number for each column of ``edge_index``."""
+    _check.tensor("edge_weight", edge_weight)
+    if edge_weight.shape != (num_columns,):
+        raise ValueError(
+            f"edge_weight must have shape [{num_columns}], one number for each column of "
+            f"edge_index, got {list(edge_weight.shape)}; features of edges are edge_attr"
+        )
+    if not edge_weight.is_floating_point():
+        raise TypeError(f"edge_weight must be floating point, got {edge_weight.dtype}")
+    if num_columns:
+        low, high = (float(value) for value in torch.aminmax(edge_weight.detach()))
+        if not (low >= 0 and high < math.inf):
+            raise ValueError(
+                f"edge_weight must be finite and non-negative, since degrees are sums of it, "
+                f"got values from {low:g} to {high:g}"
+            )

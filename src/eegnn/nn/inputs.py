@@ -1,0 +1,46 @@
+"""Checks of what a model is given beside node features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+
+
+def check_kind(model: Any, adj: Adjacency) -> None:
+    """Refuse a weighted or a directed graph where a model does not take it."""
+    name = type(model).__name__
+    if adj.weight is not None and not model.supports_edge_weight:
+        raise ValueError(f"edge_weight was given, but {name} does not take it")
+    if adj.is_directed and not model.supports_directed:
+        raise ValueError(
+            f"{name} needs an undirected graph, got a directed one: it is defined by, or its "
+            f"theorems hold for, a symmetric matrix (directed=False uses each edge in both "
+            f"directions)"
+        )
+
+
+def check_edge_attr(
+    edge_attr: Tensor, adj: Adjacency, edge_dim: int | None, dtype: torch.dtype
+) -> None:
+    """Refuse what are no features of edges, and say so where something else was meant."""
+    if isinstance(edge_attr, Tensor) and edge_attr.dim() == 1:
+        if not edge_attr.is_floating_point() and edge_attr.numel() == adj.num_nodes:
+            raise ValueError(
+                f"edge_attr must have shape [E, edge_dim], got integers of shape "
+                f"[{adj.num_nodes}], one for each node: if this is batch, call "
+                f"model(x, edge_index, batch=batch)"
+            )
+        if edge_dim is None and edge_attr.numel() == adj.num_edge_columns:
+            raise ValueError(
+                f"edge_attr must have shape [E, edge_dim], got {list(edge_attr.shape)}, one number "
+                f"for each edge: if these are weights, call "
+                f"model(x, edge_index, edge_weight=edge_weight)"
+            )
+    if edge_dim is None:
+        raise ValueError("edge_attr was given, but the model was built with edge_dim=None")
+    _check.features("edge_attr", edge_attr, adj.num_edge_columns, edge_dim, dtype)
