@@ -52,7 +52,8 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     assert (tmp_path / "own.csv").read_text() == (tmp_path / "new.csv").read_text()
     rows = list(csv.DictReader((tmp_path / "own.csv").open()))
     assert len(rows) == 100
-    assert list(rows[0]) == ["unit", "class", "probability", "exit_layer", "exit_time"]
+    probabilities = ["probability", "probability_0", "probability_1"]
+    assert list(rows[0]) == ["unit", "class", *probabilities, "exit_layer", "exit_time"]
 
 
 def test_freezing_is_as_if_the_model_had_been_made_so(tmp_path: Path) -> None:
@@ -202,6 +203,20 @@ def test_tune_writes_a_recipe_that_train_takes(tmp_path: Path) -> None:
     assert summary["val"] == best["val"]
 
 
+def test_a_folder_of_tables_is_trained_tuned_and_predicted(tmp_path: Path) -> None:
+    (tmp_path / "cora").mkdir()  # a folder, though a data set has this name
+    rows = "".join(f"{i},{i % 7},{i % 2}\n" for i in range(30))
+    (tmp_path / "cora" / "nodes.csv").write_text("id,f,y\n" + rows)
+    edges = "".join(f"{i},{i + 1}\n{i + 1},{i}\n" for i in range(29))
+    (tmp_path / "cora" / "edges.csv").write_text("source,target\n" + edges)
+    run("train", "--input", "cora", "--model", "gcn", "--epochs", "1")
+    run("predict", "runs/cora-gcn-split0-seed0", "--input", "cora", "--out", "out.jsonl")
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    assert first["probability_0"] + first["probability_1"] == pytest.approx(1)
+    command = ["tune", "--input", "cora", "--model", "gcn", "--trials", "1", "--epochs", "1"]
+    assert json.loads(run(*command, "--json"))["finished"] == 1
+
+
 def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
     run("train", "board.npz", "--epochs", "2", "--out", "run")
     (tmp_path / "run" / "summary.json").unlink()
@@ -213,6 +228,7 @@ def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["train"], "DATASET"),
+        (["tune"], "DATASET"),
         (["train", "board.npz", "--split", "-1"], "--split"),
         (["predict", "runs/none"], "--out"),
         (["eval", "run", "--exit-threshold", "2"], "--exit-threshold"),
@@ -233,6 +249,8 @@ def test_wrong_usage_is_exit_code_2_and_says_what(arguments: list[str], said: st
         (["train", "board.npz", "--set", "speed=1"], "'speed' is no setting"),
         (["train", "board.npz", "--set", "options.speed=1"], "options.speed is no option"),
         (["train", "missing.npz"], "missing.npz"),
+        (["train", "--input", "missing.xyz"], "missing.xyz does not exist"),
+        (["predict", "runs/none", "--out", "table.xls"], "must end in .csv"),
         (["eval", "runs/none"], "holds no run"),
         (["calibrate", "runs/none"], "holds no run"),
     ],

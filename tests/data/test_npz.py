@@ -12,7 +12,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eegnn.data.npz import read_graphs, read_npz
+from eegnn.data.files import read_graphs, read_problem
 from eegnn.data.problem import Problem
 
 Arrays = dict[str, Any]
@@ -53,7 +53,7 @@ def write(folder: Path, arrays: Arrays) -> Path:
 
 
 def test_one_graph_is_divided_by_its_nodes(tmp_path: Path) -> None:
-    problem = read_npz(write(tmp_path, one_graph()))
+    problem = read_problem(write(tmp_path, one_graph()))
     assert (problem.name, problem.level, problem.inductive) == ("mine", "node", False)
     assert (problem.task, problem.metric, problem.out_channels) == ("classification", "accuracy", 3)
     assert problem.train.tolist() == [0, 1, 2]
@@ -62,7 +62,7 @@ def test_one_graph_is_divided_by_its_nodes(tmp_path: Path) -> None:
 
 
 def test_many_graphs_are_cut_at_ptr(tmp_path: Path) -> None:
-    problem = read_npz(write(tmp_path, many_graphs()))
+    problem = read_problem(write(tmp_path, many_graphs()))
     assert (problem.level, problem.task, problem.metric) == ("graph", "regression", "mae")
     assert problem.inductive
     assert [graph.num_nodes for graph in problem.graphs] == [2, 3, 1]
@@ -76,7 +76,7 @@ def test_many_graphs_are_cut_at_ptr(tmp_path: Path) -> None:
 
 
 def test_many_graphs_may_have_labels_for_nodes(tmp_path: Path) -> None:
-    problem = read_npz(write(tmp_path, many_graphs(y=np.arange(6) % 2)))
+    problem = read_problem(write(tmp_path, many_graphs(y=np.arange(6) % 2)))
     assert (problem.level, problem.metric) == ("node", "roc_auc")
     assert [graph.y.tolist() for graph in problem.graphs] == [[0, 1], [0, 1, 0], [1]]
 
@@ -96,7 +96,7 @@ def test_many_graphs_may_have_labels_for_nodes(tmp_path: Path) -> None:
 def test_labels_show_the_task(
     y: Any, task: str, metric: str, channels: int, tmp_path: Path
 ) -> None:
-    problem = read_npz(write(tmp_path, one_graph(y=y)))
+    problem = read_problem(write(tmp_path, one_graph(y=y)))
     assert (problem.task, problem.metric, problem.out_channels) == (task, metric, channels)
     shape = (6,) if task == "classification" else (6, channels)
     assert problem.graphs[0].y.shape == shape
@@ -104,9 +104,9 @@ def test_labels_show_the_task(
 
 def test_what_is_given_goes_before_what_is_inferred(tmp_path: Path) -> None:
     path = write(tmp_path, one_graph())
-    assert read_npz(path, task="regression").graphs[0].y.dtype == torch.float32
-    assert read_npz(path, metric="f1").metric == "f1"
-    assert read_npz(path, task="regression", metric="mse").metric == "mse"
+    assert read_problem(path, task="regression").graphs[0].y.dtype == torch.float32
+    assert read_problem(path, metric="f1").metric == "f1"
+    assert read_problem(path, task="regression", metric="mse").metric == "mse"
 
 
 def test_masks_may_hold_several_splits(tmp_path: Path) -> None:
@@ -116,16 +116,16 @@ def test_masks_may_hold_several_splits(tmp_path: Path) -> None:
         "test_mask": np.eye(6, dtype=bool)[:, 5],  # the same for both
     }
     path = write(tmp_path, one_graph(train=None, val=None, test=None, **masks))
-    problem = read_npz(path, split=1)
+    problem = read_problem(path, split=1)
     assert [part.tolist() for part in (problem.train, problem.val, problem.test)] == [[1], [3], [5]]
     with pytest.raises(ValueError, match="train_mask has 2 splits, but split 2 was asked for"):
-        read_npz(path, split=2)
+        read_problem(path, split=2)
 
 
 def test_without_a_split_there_is_a_seeded_one(tmp_path: Path) -> None:
     x, y = np.zeros((50, 1)), np.arange(50) % 2
     path = write(tmp_path, one_graph(x=x, y=y, train=None, val=None, test=None))
-    problem, again, other = read_npz(path), read_npz(path), read_npz(path, split=1)
+    problem, again, other = read_problem(path), read_problem(path), read_problem(path, split=1)
     parts = [problem.train, problem.val, problem.test]
     assert [len(part) for part in parts] == [30, 10, 10]
     assert torch.cat(parts).sort().values.tolist() == list(range(50))
@@ -183,7 +183,7 @@ BAD: list[tuple[Arrays, str]] = [
 @pytest.mark.parametrize(("arrays", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_input_is_named(arrays: Arrays, message: str, tmp_path: Path) -> None:
     with pytest.raises((ValueError, TypeError), match=message) as caught:
-        read_npz(write(tmp_path, arrays))
+        read_problem(write(tmp_path, arrays))
     assert str(caught.value).startswith(str(tmp_path / "mine.npz"))
 
 
@@ -191,7 +191,7 @@ def test_masks_are_checked_and_not_mixed_with_indices(tmp_path: Path) -> None:
     parts = ("train", "val", "test")
     masks = {f"{part}_mask": np.eye(6, dtype=bool)[i] for i, part in enumerate(parts)}
     with pytest.raises(ValueError, match="give either masks or indices, not both"):
-        read_npz(write(tmp_path, one_graph(**masks)))
+        read_problem(write(tmp_path, one_graph(**masks)))
     none: Arrays = dict.fromkeys(parts)
     for bad, message in (
         (np.ones(6), "train_mask must be boolean, got float64"),
@@ -200,7 +200,7 @@ def test_masks_are_checked_and_not_mixed_with_indices(tmp_path: Path) -> None:
         (np.ones(6, dtype=bool), "train and val must not overlap"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
-            read_npz(write(tmp_path, one_graph(**none, **{**masks, "train_mask": bad})))
+            read_problem(write(tmp_path, one_graph(**none, **{**masks, "train_mask": bad})))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_contradicting_arguments_are_refused(
     arguments: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        read_npz(write(tmp_path, one_graph()), **arguments)
+        read_problem(write(tmp_path, one_graph()), **arguments)
 
 
 class Trap:
@@ -231,20 +231,20 @@ class Trap:
 def test_python_objects_are_refused_and_never_loaded(tmp_path: Path) -> None:
     path = write(tmp_path, one_graph(y=np.array([Trap()] * 6, dtype=object)))
     with pytest.raises(ValueError, match="y holds Python objects, which are never loaded"):
-        read_npz(path)
+        read_problem(path)
     path.write_bytes(pickle.dumps(Trap()))
     with pytest.raises(ValueError, match=r"is not an \.npz file, or it is damaged"):
-        read_npz(path)
+        read_problem(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", pickle.dumps(Trap()))
         archive.writestr("notes.txt", "hello")
     with pytest.raises(ValueError, match=r"mine\.npz"):
-        read_npz(path)
+        read_problem(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.npz does not exist"):
-        read_npz(tmp_path / "none.npz")
+        read_problem(tmp_path / "none.npz")
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +255,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_or_refuse(path: Path) -> Problem | None:
     """The problem, or, if an error names the file, ``None``."""
     try:
-        return read_npz(path)
+        return read_problem(path)
     except (ValueError, TypeError) as error:
         if not str(error).startswith(str(path)):
             raise

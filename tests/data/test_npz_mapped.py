@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from eegnn.data.npz import read_graphs, read_npz, write_npz
+from eegnn.data.files import read_graphs, read_problem
+from eegnn.data.npz import write_npz
 from eegnn.data.powerlaw import powerlaw
 
 
@@ -32,10 +33,10 @@ def is_mapped(x: torch.Tensor, file: Path) -> bool:
 
 
 def test_the_problem_is_the_same_and_the_features_stay_in_the_file(graph: Path) -> None:
-    mapped = read_npz(graph)
+    mapped = read_problem(graph)
     whole = graph.with_name("whole.npz")
     write_npz(whole, powerlaw(1000))
-    read = read_npz(whole)
+    read = read_problem(whole)
     assert torch.equal(mapped.graphs[0].x, read.graphs[0].x)
     assert torch.equal(mapped.graphs[0].y, read.graphs[0].y)
     assert mapped.in_channels == read.in_channels == 16
@@ -46,14 +47,14 @@ def test_the_problem_is_the_same_and_the_features_stay_in_the_file(graph: Path) 
 
 def test_what_is_written_to_features_does_not_reach_the_file(graph: Path) -> None:
     before = graph.with_suffix(".x.npy").read_bytes()
-    read_npz(graph).graphs[0].x.zero_()
+    read_problem(graph).graphs[0].x.zero_()
     assert graph.with_suffix(".x.npy").read_bytes() == before
 
 
 def test_features_in_both_files_are_refused(graph: Path) -> None:
     write_npz(graph, powerlaw(1000))
     with pytest.raises(ValueError, match=r"x is in this file and in .*graph\.x\.npy"):
-        read_npz(graph)
+        read_problem(graph)
 
 
 def test_mapped_features_are_checked(graph: Path) -> None:
@@ -61,14 +62,14 @@ def test_mapped_features_are_checked(graph: Path) -> None:
     x = np.load(file)
     np.save(file, x.astype(np.float64))
     with pytest.raises(TypeError, match="must be float32, got float64"):
-        read_npz(graph)
+        read_problem(graph)
     x[777, 3] = np.inf
     np.save(file, x)
     with pytest.raises(ValueError, match="first in row 777"):
-        read_npz(graph)
+        read_problem(graph)
     np.save(file, x[:10])
     with pytest.raises(ValueError, match="edge_index must lie in"):
-        read_npz(graph)
+        read_problem(graph)
 
 
 def test_a_damaged_file_gets_one_sentence(graph: Path) -> None:
@@ -76,7 +77,7 @@ def test_a_damaged_file_gets_one_sentence(graph: Path) -> None:
     for content in (b"", b"no array", file.read_bytes()[:-100]):
         file.write_bytes(content)
         with pytest.raises(ValueError, match=r"graph\.x\.npy is damaged"):
-            read_npz(graph)
+            read_problem(graph)
     np.save(file, np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"graph\.x\.npy is damaged"):
-        read_npz(graph)
+        read_problem(graph)

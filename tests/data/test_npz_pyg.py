@@ -7,7 +7,8 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.datasets import FakeDataset
 
-from eegnn.data.npz import problem_from_pyg, read_npz, write_npz
+from eegnn.data.files import read_problem
+from eegnn.data.npz import problem_from_pyg, write_npz
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -19,7 +20,7 @@ def test_writing_and_reading_gives_the_same_graphs(many: bool, tmp_path: Path) -
     parts = (torch.tensor([0, 4]), torch.tensor([1, 5]), torch.tensor([2]))
     path = tmp_path / "fake.npz"
     write_npz(path, graphs, parts)
-    problem = read_npz(path)
+    problem = read_problem(path)
     assert torch.equal(problem.val, parts[1])
     for given_graph, graph in zip(graphs, problem.graphs, strict=True):
         for key in ("x", "edge_attr", "y"):
@@ -38,7 +39,7 @@ def test_masks_of_a_graph_are_written(tmp_path: Path) -> None:
         test_mask=masks[2],
     )
     write_npz(tmp_path / "graph.npz", graph)
-    problem = read_npz(tmp_path / "graph.npz")
+    problem = read_problem(tmp_path / "graph.npz")
     assert [part.tolist() for part in (problem.train, problem.val, problem.test)] == [[0], [1], [2]]
     direct = problem_from_pyg(graph, name="mine")
     assert torch.equal(direct.train, problem.train)

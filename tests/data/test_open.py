@@ -5,14 +5,44 @@ import torch
 
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
-from eegnn.data.open import open_problem
-from eegnn.data.registry import categories_of
+from eegnn.data.open import as_path, is_path, open_problem
+from eegnn.data.registry import categories_of, find
 from tests.data.tiny import tiny_mirror
 
 
 def test_a_file_is_opened_by_its_ending(tmp_path: Path) -> None:
     write_npz(tmp_path / "board.npz", minesweeper(10))
     assert open_problem(str(tmp_path / "board.npz")).graphs[0].num_nodes == 100
+
+
+def test_a_path_that_exists_is_never_a_wrong_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "cora", "echo-mine"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ValueError, match=f"the folder {name} must hold nodes.csv"):
+            open_problem(as_path(Path(name)))
+    with pytest.raises(ValueError, match="the folder mine must hold nodes"):
+        open_problem("mine")
+    (tmp_path / "graph.gml").touch()
+    for name in ("graph.gml", as_path(Path("graph.gml"))):
+        with pytest.raises(ValueError, match=r"graph\.gml must be a folder .* or a file that ends"):
+            open_problem(name)
+    with pytest.raises(FileNotFoundError, match="absent does not exist"):
+        open_problem(as_path(Path("absent")))
+    with pytest.raises(ValueError, match="mine is a file or folder"):
+        find("mine")
+
+
+def test_the_name_of_a_data_set_is_not_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cora").mkdir()
+    assert not is_path("cora")
+    assert is_path("./cora")
+    assert is_path("graph.npz")
 
 
 def test_generated_sets_take_a_size_and_a_seed(tmp_path: Path) -> None:

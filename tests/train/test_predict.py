@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch_geometric.data import Batch, Data
 from eegnn.data.npz import write_npz
 from eegnn.data.problem import Problem
 from eegnn.train import predict
-from eegnn.train.predict import predict_to_csv
+from eegnn.train.predict import write_predictions
 from eegnn.train.run import RunFolder
 from tests.train.problems import (
     graph_problem,
@@ -69,7 +70,9 @@ def by_hand(run: Path, problem: Problem, graphs: Any, **knobs: Any) -> list[dict
     rows = []
     for unit, row in enumerate(out):
         if problem.task == "classification":
-            said = {"class": float(row.argmax()), "probability": float(row.softmax(0).max())}
+            shares = row.softmax(0)
+            said = {"class": float(row.argmax()), "probability": float(shares.max())}
+            said |= {f"probability_{k}": float(share) for k, share in enumerate(shares)}
         elif problem.task == "multilabel":
             said = {f"label_{k}": float(p) for k, p in enumerate(row.sigmoid())}
         else:
@@ -87,15 +90,37 @@ def assert_same(found: list[dict[str, float]], expected: list[dict[str, float]])
 
 
 def test_all_units_of_a_run_are_predicted(run: Path, problem: Problem, tmp_path: Path) -> None:
-    count = predict_to_csv(run, tmp_path / "out.csv", None, None)
+    count = write_predictions(run, tmp_path / "out.csv", None, None)
     found = rows_of(tmp_path / "out.csv")
     assert count == len(found)
     assert len({row["exit_layer"] for row in found}) > 1
     assert_same(found, by_hand(run, problem, problem.graphs))
 
 
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_other_tables_hold_the_same_as_csv(ending: str, run: Path, tmp_path: Path) -> None:
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow", reason="needs pyarrow, of eegnn[parquet]")
+    for path in (tmp_path / "out.csv", tmp_path / f"out{ending}"):
+        write_predictions(run, path, None, None)
+    if ending == ".jsonl":
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+    else:
+        from pyarrow import parquet
+
+        found = parquet.read_table(path).to_pylist()
+    assert found == rows_of(tmp_path / "out.csv")
+
+
+def test_an_unknown_ending_is_found_before_any_work(tmp_path: Path) -> None:
+    for name in ("out.xlsx", "out"):
+        with pytest.raises(ValueError, match=r"must end in \.csv, \.parquet, \.jsonl, got"):
+            write_predictions(tmp_path / "no run", tmp_path / name, None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_knobs_reach_the_model(run: Path, problem: Problem, tmp_path: Path) -> None:
-    predict_to_csv(run, tmp_path / "out.csv", None, None, max_layers=1)
+    write_predictions(run, tmp_path / "out.csv", None, None, max_layers=1)
     found = rows_of(tmp_path / "out.csv")
     assert max(row["exit_layer"] for row in found) == 1
     assert_same(found, by_hand(run, problem, problem.graphs, max_layers=1))
@@ -104,7 +129,7 @@ def test_knobs_reach_the_model(run: Path, problem: Problem, tmp_path: Path) -> N
 def test_graphs_of_a_file_need_no_labels(run: Path, problem: Problem, tmp_path: Path) -> None:
     unseen = [Data(x=graph.x + 0.5, edge_index=graph.edge_index) for graph in problem.graphs[:7]]
     write_npz(tmp_path / "new.npz", unseen if len(unseen) > 1 else unseen[0])
-    predict_to_csv(run, tmp_path / "out.csv", tmp_path / "new.npz", None)
+    write_predictions(run, tmp_path / "out.csv", tmp_path / "new.npz", None)
     assert_same(rows_of(tmp_path / "out.csv"), by_hand(run, problem, unseen))
 
 
@@ -112,15 +137,15 @@ def test_what_cannot_be_predicted_leaves_no_table(run: Path, tmp_path: Path) -> 
     wide = Data(x=torch.ones(3, 9), edge_index=torch.tensor([[0, 1], [1, 0]]))
     write_npz(tmp_path / "wide.npz", wide)
     with pytest.raises(ValueError, match="x must have shape"):
-        predict_to_csv(run, tmp_path / "out.csv", tmp_path / "wide.npz", None)
+        write_predictions(run, tmp_path / "out.csv", tmp_path / "wide.npz", None)
     with pytest.raises(FileNotFoundError, match=r"absent\.npz"):
-        predict_to_csv(run, tmp_path / "out.csv", tmp_path / "absent.npz", None)
+        write_predictions(run, tmp_path / "out.csv", tmp_path / "absent.npz", None)
     assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        predict_to_csv(tmp_path, tmp_path / "out.csv", None, None)
+        write_predictions(tmp_path, tmp_path / "out.csv", None, None)
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -145,12 +170,12 @@ def arrays_of(problem: Problem) -> dict[str, Any]:
 def test_categories_of_a_file_are_those_of_the_run(
     dtype: type, molecules: Problem, tmp_path: Path
 ) -> None:
-    predict_to_csv(tmp_path / "run", tmp_path / "own.csv", None, None)
+    write_predictions(tmp_path / "run", tmp_path / "own.csv", None, None)
     arrays = arrays_of(molecules)
     for key in ("x", "edge_attr"):
         arrays[key] = arrays[key].astype(dtype)
     np.savez(tmp_path / "new.npz", **arrays)
-    predict_to_csv(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
+    write_predictions(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
     own, new = rows_of(tmp_path / "own.csv"), rows_of(tmp_path / "new.csv")
     assert len({row["probability"] for row in own}) > 10
     assert_same(new, own)
@@ -172,7 +197,7 @@ def test_files_that_do_not_fit_the_categories_are_refused(
     for changes, message in bad:
         np.savez(tmp_path / "new.npz", **{**good, **changes})
         with pytest.raises(ValueError, match=message):
-            predict_to_csv(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
+            write_predictions(tmp_path / "run", tmp_path / "new.csv", tmp_path / "new.npz", None)
     assert not (tmp_path / "new.csv").exists()
 
 
@@ -181,4 +206,4 @@ def test_integers_are_refused_where_the_run_has_numbers(tmp_path: Path) -> None:
     edges = np.array([[0, 1], [1, 0]])
     np.savez(tmp_path / "new.npz", x=np.ones((3, 2), dtype=np.int64), edge_index=edges)
     with pytest.raises(TypeError, match="x must be floating point, got int64"):
-        predict_to_csv(tmp_path / "run", tmp_path / "out.csv", tmp_path / "new.npz", None)
+        write_predictions(tmp_path / "run", tmp_path / "out.csv", tmp_path / "new.npz", None)

@@ -15,7 +15,7 @@ import torch
 
 from eegnn.bench.process import in_new_process, resident_bytes
 from eegnn.bench.rows import BenchmarkRow
-from eegnn.data.npz import read_npz
+from eegnn.data.files import read_problem
 from eegnn.data.powerlaw import powerlaw
 from eegnn.data.problem import Problem
 from eegnn.engine.blocked import infer, partition
@@ -155,6 +155,6 @@ def _epoch(path: Path, blocks: int) -> dict[str, Any]:
 
 def _read(path: Path) -> tuple[Problem, int]:
     """Read all of the data; return it, and the resident size with it."""
-    problem = read_npz(path)
+    problem = read_problem(path)
     problem.graphs[0].x.sum()  # features are mapped from disk and not read before they are used
     return problem, resident_bytes("VmRSS")

@@ -33,9 +33,18 @@ def share(text: str, default: str | None = None) -> Any:
 DatasetName = typer.Argument(
     metavar="DATASET",
     help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
-    "its full size; of listed sets of many graphs too), or a file of your own, `graph.npz`.",
+    "its full size; of listed sets of many graphs too), or a path, as for --input.",
     show_default=False,
 )
+InputPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="PATH",
+        help="Your own graph, for DATASET: a folder with nodes.csv and edges.csv (or .parquet), or "
+        "a file, .npz, .pt (PyG), .graphml, .edges, .txt or .csv (edge list).",
+    ),
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 DataDir = Annotated[
     Path | None,

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, command_line, print_json, progress_bar
-from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs, Settings, flag
+from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs, InputPath, Settings, flag
 
 if TYPE_CHECKING:
     from eegnn.distributed import Ranks
@@ -33,9 +33,6 @@ Recipe = typer.Option(
     metavar="FILE",
     help="Settings from a .toml file, or the config.json of another run.",
     show_default="the one for this data set and model, if there is one",
-)
-Input = typer.Option(
-    "--input", metavar="FILE", help="Your own graph or graphs, as .npz, for DATASET."
 )
 Out = typer.Option(
     metavar="FOLDER", help="Folder of the run.", show_default="runs/DATASET-MODEL-splitN-seedN"
@@ -61,7 +58,7 @@ def train(
     epochs: Epochs = None,
     settings: Settings = None,
     recipe: Annotated[Path | None, Recipe] = None,
-    input_file: Annotated[Path | None, Input] = None,
+    input_path: InputPath = None,
     out: Annotated[Path | None, Out] = None,
     resume: Annotated[bool, Resume] = False,
     results: Annotated[Path | None, Results] = None,
@@ -82,16 +79,16 @@ def train(
     Started with `torchrun --nproc-per-node=N -m eegnn train`, N processes share the graphs of each
     batch.
     """
-    if input_file is not None:
-        dataset = str(input_file)
-    if not (dataset or recipe or (resume and out)):
+    if not (dataset or input_path or recipe or (resume and out)):
         raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
+    from eegnn.data.open import as_path
     from eegnn.distributed import join
     from eegnn.train.config import parse_overrides
     from eegnn.train.results import find_result
     from eegnn.train.run import RunFolder
     from eegnn.train.start import configure, default_folder
 
+    dataset = as_path(input_path) if input_path else dataset
     overrides = parse_overrides(settings, split=split, seed=seed, epochs=epochs)
     wanted = configure(dataset, model, recipe, overrides) if dataset or recipe else None
     folder = out or default_folder(wanted)  # type: ignore[arg-type]  # one of them was given

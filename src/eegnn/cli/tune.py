@@ -9,12 +9,21 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import MODEL, STORAGE, AsJson, DataDir, DatasetName, Epochs, Settings
+from eegnn.cli.options import (
+    MODEL,
+    STORAGE,
+    AsJson,
+    DataDir,
+    DatasetName,
+    Epochs,
+    InputPath,
+    Settings,
+)
 
 
 @app.command()
 def tune(
-    dataset: Annotated[str, DatasetName],
+    dataset: Annotated[str | None, DatasetName] = None,
     model: Annotated[str, typer.Option(metavar="NAME", help=MODEL)] = "eegnn",
     trials: Annotated[
         int, typer.Option(min=1, metavar="N", help="Settings to try, by all processes together.")
@@ -27,6 +36,7 @@ def tune(
             + STORAGE,
         ),
     ] = "sqlite:///study.db",
+    input_path: InputPath = None,
     epochs: Epochs = None,
     settings: Settings = None,
     out: Annotated[
@@ -41,10 +51,14 @@ def tune(
     that was stopped goes on with the same command. Train with what was found with
     `eegnn train --recipe study/best.json`.
     """
+    if not (dataset or input_path):
+        raise typer.BadParameter("give DATASET or --input")
+    from eegnn.data.open import as_path
     from eegnn.train.config import parse_overrides
     from eegnn.train.start import configure
     from eegnn.train.tune import tune as search
 
+    dataset = as_path(input_path) if input_path else dataset
     config = configure(dataset, model, None, parse_overrides(settings, epochs=epochs))
     messages = Console(stderr=True)
 

@@ -72,14 +72,14 @@ def evaluate(
 def predict(
     run: RunPath,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write the predictions, as .csv.")
+        Path, typer.Option(metavar="FILE", help="The table to write: .csv, .parquet or .jsonl.")
     ],
-    input_file: Annotated[
+    input_path: Annotated[
         Path | None,
         typer.Option(
             "--input",
-            metavar="FILE",
-            help="New graphs, as .npz.",
+            metavar="PATH",
+            help="New graphs, in any format that `train --input` takes.",
             show_default="the data of the run",
         ),
     ] = None,
@@ -92,14 +92,16 @@ def predict(
 ) -> None:
     """Predict with the best weights of a run.
 
-    Writes a line for each node or graph: prediction, probability, exit layer and exit time.
+    Writes a row for each node or graph: prediction, probability of each class, exit layer and exit
+    time.
     """
     from eegnn.distributed import join
-    from eegnn.train.predict import predict_to_csv
+    from eegnn.train.predict import check_output, write_predictions
 
+    check_output(out)
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
     join()
-    count = predict_to_csv(run, out, input_file, data_dir, blocks, freeze, **knobs)
+    count = write_predictions(run, out, input_path, data_dir, blocks, freeze, **knobs)
     Console(stderr=True).print(f"{count:,} predictions → {out}")
 
 

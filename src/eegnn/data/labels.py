@@ -41,7 +41,7 @@ def labels_from_arrays(
     """Check ``y``, and infer what is not given.
 
     Args:
-        arrays: see :func:`eegnn.data.npz.read_npz`.
+        arrays: see :func:`eegnn.data.files.read_problem`.
         num_graphs: how many there are; ``None`` for a single graph without ``ptr``.
         level, task, metric: ``None``: to be inferred.
     """

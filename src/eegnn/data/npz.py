@@ -1,4 +1,4 @@
-"""Your own data: an ``.npz`` file, or PyG's ``Data``, becomes a problem."""
+"""Your own data, as PyG's ``Data`` or as named arrays, becomes a problem or an ``.npz`` file."""
 
 from __future__ import annotations
 
@@ -13,63 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from eegnn.data.arrays import Arrays, NamedArrays, map_array, read_arrays, write_arrays
+from eegnn.data.arrays import Arrays, NamedArrays, write_arrays
 from eegnn.data.labels import labels_from_arrays
 from eegnn.data.problem import Metric, Problem
 from eegnn.data.splits import MASKS, PARTS, split_from_arrays
 from eegnn.typing import Level, Task
-
-
-def read_npz(
-    path: str | PathLike[str],
-    split: int = 0,
-    level: Level | None = None,
-    task: Task | None = None,
-    metric: Metric | None = None,
-) -> Problem:
-    """Read a problem from a file made by :func:`write_npz` or by ``numpy.savez(path, x=…, …)``.
-
-    ================ ============== ==============================================================
-    key              shape          what
-    ================ ============== ==============================================================
-    ``x``            [N, F] float   features of all nodes
-    ``edge_index``   [2, E] int     edges, in PyG's convention, with the row numbers of ``x``
-    ``y``            [U] or [U, C]  labels of nodes (U = N) or of graphs (U = G)
-    ``ptr``          [G + 1] int    only for many graphs: graph g has the nodes ptr[g] … ptr[g+1]−1
-    ``edge_attr``    [E, D] float   optional: features of edges
-    ``train_mask``   [V] or [V, S]  optional, with ``val_mask`` and ``test_mask``: boolean, S splits
-    ``train``        [·] int        instead, with ``val`` and ``test``: indices
-    ``num_classes``  [] int         optional: if not every class occurs in ``y``
-    ================ ============== ==============================================================
-
-    A split divides the nodes of a single graph (V = N), or, with ``ptr``, the graphs (V = G).
-    Without one, 60/20/20 % are chosen at random with ``split`` as the seed. Other keys are ignored.
-
-    Features that are too many for memory have a file of their own: without ``x`` in ``graph.npz``,
-    they are those of ``graph.x.npy`` beside it, ``float32``, made by ``numpy.save`` or piece by
-    piece with ``numpy.lib.format.open_memmap``. It is mapped into memory, not read.
-
-    Args:
-        path: the file. Python objects in it are refused, never unpickled.
-        split: which column of the masks.
-        level: ``"node"`` or ``"graph"``. Default: the one that ``y`` has as many rows as.
-        task: default: ``"classification"`` for integers, ``"multilabel"`` for a matrix of 0 and 1,
-            else ``"regression"``.
-        metric: default: ``"accuracy"`` or, for two classes, ``"roc_auc"``; ``"ap"`` for several
-            labels; ``"mae"`` for regression.
-    """
-    return _problem(Path(path).stem, _read(Path(path)), split, level, task, metric)
-
-
-def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) -> list[Data]:
-    """Read only the graphs of a file, for predictions: neither labels nor a split are needed.
-
-    Args:
-        path: the file.
-        categorical: which of ``"x"`` and ``"edge_attr"`` begin with categories, and so may hold
-            integers.
-    """
-    return _graphs(_read(Path(path)), categorical)
 
 
 def write_npz(
@@ -78,7 +26,7 @@ def write_npz(
     parts: tuple[Tensor, Tensor, Tensor] | None = None,
     num_classes: int | None = None,
 ) -> None:
-    """Write graphs in the format of :func:`read_npz`.
+    """Write graphs as an ``.npz`` file for :func:`eegnn.data.files.read_problem`.
 
     Args:
         path: a file name ending in ``.npz``.
@@ -88,8 +36,8 @@ def write_npz(
     """
     if Path(path).suffix != ".npz":
         raise ValueError(f"path must end in .npz, got {str(path)!r}")
-    named = _named_arrays("graphs", graphs, parts, num_classes)
-    _graphs(named)  # what could not be read is not written
+    named = arrays_from_pyg("graphs", graphs, parts, num_classes)
+    graphs_from_arrays(named)  # what could not be read is not written
     write_arrays(Path(path), named.arrays)
 
 
@@ -113,22 +61,13 @@ def problem_from_pyg(
         name: what messages call the problem.
         parts: indices of training, validation and test. Default: masks, else 60/20/20 at random.
         num_classes: needed if not every class occurs.
-        split, level, task, metric: as in :func:`read_npz`.
+        split, level, task, metric: as in :func:`eegnn.data.files.read_problem`.
     """
-    named = _named_arrays(name, graphs, parts, num_classes)
-    return _problem(name, named, split, level, task, metric)
+    named = arrays_from_pyg(name, graphs, parts, num_classes)
+    return problem_from_arrays(name, named, split, level, task, metric)
 
 
-def _read(path: Path) -> NamedArrays:
-    arrays, features = read_arrays(path), path.with_suffix(".x.npy")
-    if features.exists():
-        if "x" in arrays:
-            raise ValueError(f"{path}: x is in this file and in {features}: remove one of them")
-        arrays = {"x": map_array(features), **arrays}
-    return NamedArrays(str(path), arrays)
-
-
-def _problem(
+def problem_from_arrays(
     name: str,
     arrays: NamedArrays,
     split: int,
@@ -136,7 +75,8 @@ def _problem(
     task: Task | None,
     metric: Metric | None,
 ) -> Problem:
-    graphs = _graphs(arrays)
+    """Check the arrays that :func:`eegnn.data.files.read_problem` describes; make a problem."""
+    graphs = graphs_from_arrays(arrays)
     inductive = "ptr" in arrays
     sizes = [int(graph.num_nodes or 0) for graph in graphs]
     labels = labels_from_arrays(arrays, len(graphs) if inductive else None, level, task, metric)
@@ -159,7 +99,7 @@ def _problem(
     )
 
 
-def _graphs(arrays: NamedArrays, categorical: Collection[str] = ()) -> list[Data]:
+def graphs_from_arrays(arrays: NamedArrays, categorical: Collection[str] = ()) -> list[Data]:
     """Check ``x``, ``edge_index``, ``edge_attr`` and ``ptr``, and make the graphs of them."""
     x = arrays.features("x", "x" in categorical)
     edge_index = arrays.integers("edge_index", ndim=2)
@@ -221,11 +161,11 @@ def _data(
     return data
 
 
-def _named_arrays(
+def arrays_from_pyg(
     source: str,
     graphs: Data | Sequence[Data],
-    parts: tuple[Tensor, Tensor, Tensor] | None,
-    num_classes: int | None,
+    parts: tuple[Tensor, Tensor, Tensor] | None = None,
+    num_classes: int | None = None,
 ) -> NamedArrays:
     """The arrays that an ``.npz`` file of these graphs holds; ``ptr`` only if there are several."""
     # A Dataset is not a list, but it has a length and can be indexed.
@@ -262,6 +202,9 @@ def _check_graphs(source: str, graphs: Sequence[Data]) -> None:
             )
         if graph.edge_index is None:
             raise ValueError(f"{source}: graph {index} has no edge_index")
+        for key in ("x", "edge_index"):
+            if not isinstance(graph[key], Tensor) or graph[key].dim() != 2:
+                raise TypeError(f"{source}: graph {index}: {key} must be a tensor of 2 dimensions")
         for key in ("y", "edge_attr"):
             if (getattr(graph, key) is None) != (getattr(graphs[0], key) is None):
                 raise ValueError(f"{source}: {key} must be given for all graphs or for none")
@@ -270,8 +213,10 @@ def _check_graphs(source: str, graphs: Sequence[Data]) -> None:
 def _join(source: str, graphs: Sequence[Data], key: str) -> NDArray[Any]:
     try:
         return np.concatenate([np.atleast_1d(_numpy(graph[key])) for graph in graphs])
-    except ValueError as error:
-        raise ValueError(f"{source}: {key} differs in shape between graphs: {error}") from error
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{source}: {key} differs in shape between graphs, or is no tensor: {error}"
+        ) from error
 
 
 def _numpy(value: Any) -> NDArray[Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import get_args
 
 from eegnn.data.download import data_root
 from eegnn.data.echo import EchoTask, echo
-from eegnn.data.npz import read_npz
+from eegnn.data.files import FORMATS, read_problem
 from eegnn.data.powerlaw import powerlaw_problem
 from eegnn.data.problem import Problem
-from eegnn.data.registry import open_dataset
+from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.data.transfer import TransferGraph, transfer
 
 
@@ -19,23 +20,40 @@ def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Prob
 
     Args:
         dataset: a registered name (`eegnn datasets` lists them); ``echo-sssp``, ``echo-ecc`` or
-            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``; or the path of an
-            ``.npz`` file. Generated sets, and registered ones of many graphs, may have a share of
-            their size: ``echo-sssp@0.1``, ``peptides-func@0.1``.
+            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``; or a path, as
+            :func:`~eegnn.data.files.read_problem` takes. Generated sets, and registered ones of
+            many graphs, may have a share of their size: ``echo-sssp@0.1``, ``peptides-func@0.1``.
         split: which split; for generated sets, the seed.
         root: the data folder; ``None`` for the default.
     """
-    if dataset.endswith(".npz"):
-        return read_npz(Path(dataset), split)
+    if is_path(dataset):
+        return read_problem(dataset, split)
     name, _, size = dataset.partition("@")
     try:
         share = float(size) if size else 1.0
     except ValueError:
         raise ValueError(f"the size in {dataset!r} must be a number, got {size!r}") from None
-    if name == "powerlaw" or name.startswith(("echo-", "transfer-")):
+    if _is_generated(name):
         return _generate(name, share, split, root)
     problem = open_dataset(name, split, root)
     return problem.subsample(share) if size else problem
+
+
+def is_path(dataset: str) -> bool:
+    """Whether a string is the path of one's own data, and not the name of a data set."""
+    if "/" in dataset or os.sep in dataset or Path(dataset).suffix.lower() in FORMATS:
+        return True
+    name = dataset.partition("@")[0]
+    return name not in DATASETS and not _is_generated(name) and Path(dataset).exists()
+
+
+def as_path(path: Path) -> str:
+    """Write a path so that it is never taken for the name of a data set."""
+    return str(path) if path.suffix.lower() in FORMATS else os.path.join(os.curdir, path)
+
+
+def _is_generated(name: str) -> bool:
+    return name == "powerlaw" or name.startswith(("echo-", "transfer-"))
 
 
 def _generate(name: str, share: float, seed: int, root: Path | None) -> Problem:

@@ -293,6 +293,8 @@ def find(name: str) -> DataSet:
     """Return the data set of that name, or raise an error with the names that are close."""
     if name in DATASETS:
         return DATASETS[name]
+    if Path(name).exists():
+        raise ValueError(f"{name} is a file or folder, not a data set of the list")
     near = difflib.get_close_matches(name.lower().replace("_", "-"), DATASETS, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(DATASETS)}"
     raise ValueError(f"there is no data set called {name!r}: {hint}")

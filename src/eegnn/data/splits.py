@@ -128,7 +128,7 @@ def split_from_arrays(arrays: NamedArrays, units: int, split: int) -> Split:
     """Take the masks or indices of an ``.npz`` file; without either, draw a random split.
 
     Args:
-        arrays: see :func:`eegnn.data.npz.read_npz`.
+        arrays: see :func:`eegnn.data.files.read_problem`.
         units: how many nodes, or graphs, are to be divided.
         split: which column of masks with several; for a random split, the seed.
     """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from eegnn.data.categories import width
-from eegnn.data.npz import read_graphs
+from eegnn.data.files import read_graphs, require_parquet
 from eegnn.data.registry import categories_of
 from eegnn.distributed import Ranks
 from eegnn.engine.blocked.partition import partition
@@ -26,11 +28,26 @@ from eegnn.train.evaluate import predict_batch
 from eegnn.train.prepare import prepare, prepare_unseen
 from eegnn.train.run import RunFolder
 
+Columns = dict[str, list[Any]]
 
-def predict_to_csv(
+
+def check_output(path: Path) -> None:
+    """Refuse the name of a table that could not be written.
+
+    Raises:
+        ValueError: its ending is unknown.
+        ImportError: a package for it is missing.
+    """
+    if path.suffix not in WRITERS:
+        raise ValueError(f"predictions must end in {', '.join(WRITERS)}, got {str(path)!r}")
+    if path.suffix == ".parquet":
+        require_parquet()
+
+
+def write_predictions(
     run: Path,
     path: Path,
-    input_file: Path | None,
+    input_path: Path | None,
     root: Path | None,
     blocks: int | None = None,
     freeze: bool = False,
@@ -38,14 +55,15 @@ def predict_to_csv(
 ) -> int:
     """Write the predictions of a run for all its units, or for those of a file.
 
-    Columns: ``unit`` (numbered from 0 over all graphs), then ``class`` and ``probability``, or
-    ``label_0 …`` (probabilities), or ``value_0 …``, by task; ``exit_layer``, ``exit_time``.
+    Columns: ``unit`` (numbered from 0 over all graphs, in the order of the input), then, by task,
+    ``class``, its ``probability`` and those of all classes, ``probability_0 …``; or ``label_0 …``
+    (probabilities); or ``value_0 …``; then ``exit_layer`` and ``exit_time``.
 
     Args:
         run: the folder of the run.
-        path: the table.
-        input_file: graphs in the format of :mod:`eegnn.data.npz`; labels are not needed. Where the
-            run has categories, ``x`` and ``edge_attr`` hold them, as in its data set.
+        path: the table: ``.csv``, ``.parquet`` or ``.jsonl`` (a JSON object a line).
+        input_path: graphs, as :func:`eegnn.data.files.read_graphs` takes; labels are not needed.
+            Where the run has categories, ``x`` and ``edge_attr`` hold them, as in its data set.
         root: the data folder.
         blocks: cut a single graph into this many; 0 to take it whole; ``None`` to do as in
             training. Where ranks share the blocks, rank 0 writes.
@@ -55,28 +73,26 @@ def predict_to_csv(
     Returns:
         The number of lines.
     """
+    check_output(path)
     folder = RunFolder(run)
     model, config = folder.model(), folder.config()
     if freeze:
         freeze_after_exit(model)
     task, scale = folder.labels()
-    if input_file is None:
+    if input_path is None:
         graphs = prepare(config, root).graphs
     else:
-        graphs = prepare_unseen(_read(input_file, model, config), config, root)
+        graphs = prepare_unseen(_read(input_path, model, config), config, root)
     if blocks is None:
         blocks = config.blocks if len(graphs) == 1 else 0
     if blocks and len(graphs) > 1:
         raise ValueError(f"blocks cut one graph, but there are {len(graphs)}: leave blocks=0")
     predictions = _predictions(model, graphs, config, blocks, knobs)
-    rows = [row for out, exits in predictions for row in _rows(task, out * scale, exits)]
+    outputs, exits = zip(*predictions, strict=True)
+    columns = _columns(task, torch.cat(outputs) * scale, exits)
     if Ranks.current().is_main:
-        text = io.StringIO(newline="")
-        table = csv.writer(text)
-        table.writerow(_header(task, model.out_channels))
-        table.writerows([unit, *row] for unit, row in enumerate(rows))
-        write_atomically(path, text.getvalue().encode())
-    return len(rows)
+        write_atomically(path, WRITERS[path.suffix](columns))
+    return len(columns["unit"])
 
 
 def _predictions(
@@ -112,19 +128,44 @@ def _check_columns(name: str, features: Tensor, channels: int, sizes: tuple[int,
         )
 
 
-def _header(task: str, channels: int) -> list[str]:
+def _columns(task: str, out: Tensor, exits: Sequence[Exits]) -> Columns:
+    columns: Columns = {"unit": list(range(len(out)))}
+    name, values = "value", out
     if task == "classification":
-        columns = ["class", "probability"]
-    else:
-        name = "label" if task == "multilabel" else "value"
-        columns = [f"{name}_{k}" for k in range(channels)]
-    return ["unit", *columns, "exit_layer", "exit_time"]
+        name, values = "probability", out.softmax(dim=-1)
+        top, label = values.max(dim=-1)
+        columns |= {"class": label.tolist(), "probability": top.tolist()}
+    elif task == "multilabel":
+        name, values = "label", out.sigmoid()
+    columns |= {f"{name}_{k}": column.tolist() for k, column in enumerate(values.T)}
+    columns["exit_layer"] = torch.cat([some.layer for some in exits]).tolist()
+    columns["exit_time"] = torch.cat([some.time for some in exits]).tolist()
+    return columns
 
 
-def _rows(task: str, out: Tensor, exits: Exits) -> Iterator[tuple[Any, ...]]:
-    if task == "classification":
-        probability, label = out.softmax(dim=-1).max(dim=-1)
-        columns = [label.tolist(), probability.tolist()]
-    else:
-        columns = (out.sigmoid() if task == "multilabel" else out).T.tolist()
-    return zip(*columns, exits.layer.tolist(), exits.time.tolist(), strict=True)
+def _csv(columns: Columns) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([columns, *zip(*columns.values(), strict=True)])
+    return text.getvalue().encode()
+
+
+def _json_lines(columns: Columns) -> bytes:
+    rows = zip(*columns.values(), strict=True)
+    return "".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in rows).encode()
+
+
+def _parquet(columns: Columns) -> bytes:
+    parquet = require_parquet()
+    import pyarrow
+
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()
+
+
+#: How a table is written, by the ending of its name.
+WRITERS: dict[str, Callable[[Columns], bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".jsonl": _json_lines,
+}

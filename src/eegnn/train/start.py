@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eegnn.data.open import is_path
 from eegnn.distributed import ALONE, Ranks
 from eegnn.train.config import Config, make_config
 from eegnn.train.loop import Trainer
@@ -25,7 +26,7 @@ def configure(
         settings: single settings.
     """
     layers: list[dict[str, Any]] = []
-    if recipe is None and dataset is not None:
+    if recipe is None and dataset is not None and not is_path(dataset):
         recipe = find_recipe(dataset.partition("@")[0], model or "eegnn")
     if recipe is not None:
         layers.append(read_recipe(recipe))
@@ -36,7 +37,7 @@ def configure(
 
 def default_folder(config: Config) -> Path:
     """``runs/DATASET-MODEL-splitN-seedN``."""
-    name = Path(config.dataset).stem if config.dataset.endswith(".npz") else config.dataset
+    name = Path(config.dataset).stem if is_path(config.dataset) else config.dataset
     return Path("runs") / f"{name}-{config.model}-split{config.split}-seed{config.seed}"
 
 
