@@ -120,7 +120,7 @@ class _Run:
         for layer in range(limit):
             self._layer(layer)
             self._observe()
-            here = int((~self.recorder.left).sum())
+            here = self.recorder.num_active
             if here == 0:
                 break
             if here <= TRY[self.program.level] * self.tried and layer + 1 < limit:

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from torch.utils._pytree import register_pytree_node
 
+from eegnn.typing import Readout
+
 _TENSORS = ("layer", "time", "tau", "cost")
 
 
@@ -136,16 +138,27 @@ class ExitRecorder:
         max_layers: steps after which everyone leaves.
         num_layers: the budget, of which the cost is a share.
         like: a tensor whose dtype and device the records take.
+        readout: decodes the states of those who leave, so that outputs are kept instead of them;
+            without gradients only.
 
     Attributes:
+        num_active: how many have not left; counted without gradients only.
         left: ``bool [U]``, who has left.
         layer: ``int64 [U]``, as in :class:`Exits`.
         log_stay: ``[U]``, the log-probability of going on after all decisions so far.
         tau: the step sizes of each step, ``[num_units]``.
     """
 
-    def __init__(self, num_units: int, max_layers: int, num_layers: int, like: Tensor) -> None:
-        self.max_layers, self.num_layers = max_layers, num_layers
+    def __init__(
+        self,
+        num_units: int,
+        max_layers: int,
+        num_layers: int,
+        like: Tensor,
+        readout: Readout | None = None,
+    ) -> None:
+        self.max_layers, self.num_layers, self.readout = max_layers, num_layers, readout
+        self.num_active = num_units
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), max_layers, device=like.device)
         self.log_stay = like.new_zeros(num_units)
@@ -186,13 +199,17 @@ class ExitRecorder:
             self._keep(now.nonzero().view(-1), state)
 
     def _keep(self, rows: Tensor, state: Tensor) -> None:
-        """Write the states of those who leave among those of all."""
-        if not self._states:
-            self._states = [state.new_empty(self._num_units, state.size(1))]
-        if not rows.numel():
+        """Write the states of those who leave, or their outputs, among those of all."""
+        self.num_active -= rows.numel()
+        if self._states and not rows.numel():
             return
+        found = state.index_select(0, rows)
+        if self.readout is not None:
+            found = self.readout(found)
+        if not self._states:
+            self._states = [found.new_empty(self._num_units, found.size(1))]
         to = rows if self._units is None else self._units.index_select(0, rows)
-        self._states[0].index_copy_(0, to, state.index_select(0, rows))
+        self._states[0].index_copy_(0, to, found)
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with these units alone, ``int64``; the records of the others are final."""

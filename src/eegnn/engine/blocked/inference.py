@@ -190,7 +190,7 @@ class _Inference:
         self.now.release()
         program = self.program
         self.recorders[index] = ExitRecorder(
-            core.numel(), program.max_layers, program.num_layers, h
+            core.numel(), program.max_layers, program.num_layers, h, program.readout
         )
 
     def _needed(self, layers: int) -> list[int]:
@@ -206,14 +206,14 @@ class _Inference:
 
     def _visit(self, index: int, layer: int, tau: Tensor) -> None:
         """Let the nodes of a block decide and take their step; note their step sizes."""
-        program, part, recorder = self.program, self.parts[index], self.recorders[index]
+        part, recorder = self.parts[index], self.recorders[index]
         core = self.blocks.cores[index]
         count = core.numel()
         h = _rows_of(self.now.values, part.rows)
         sizes, leave = self._decide(h, part.seen, part.step, recorder)
         h = h[: part.step.num_nodes]
         of_layer(self.steps, layer)(h, part.step, sizes)
-        recorder.step(sizes, leave, program.readout(h[:count]))
+        recorder.step(sizes, leave, h[:count])
         tau[core] = recorder.tau[-1]
         self.next.values[part.start : part.stop] = h[:count]
         self.now.release()
@@ -230,13 +230,16 @@ class _Inference:
         sizes = program.step_sizes(continue_score(delta, inv_temperature), core)
         if program.freezes:
             sizes = sizes.masked_fill(recorder.left, 0.0)
-        return sizes, wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
+        log_stay = recorder.log_stay
+        if program.exit_threshold is not None:
+            log_stay = recorder.decide(delta)
+        return sizes, wants_to_leave(delta, log_stay, program.exit_threshold)
 
     def _count(self) -> None:
         """Let all ranks know how many nodes of each block are active."""
         self.active.zero_()
         for index, recorder in self.recorders.items():
-            self.active[index] = (~recorder.left).sum()
+            self.active[index] = recorder.num_active
         self.ranks.all_reduce_(self.active)
 
     def _exchange(self, states: StateFile, indices: list[int] | range) -> None:
