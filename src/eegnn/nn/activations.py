@@ -39,7 +39,13 @@ class _ReLUTanh(torch.autograd.Function):
 
 def relu_tanh(z: Tensor) -> Tensor:
     r"""Return :math:`\mathrm{ReLU}(\tanh(z))`, the :math:`\sigma_1` of the paper (Corollary 1)."""
-    return _ReLUTanh.apply(z.clone())
+    return _relu_tanh_(z.clone())
+
+
+def _relu_tanh_(z: Tensor) -> Tensor:
+    if torch.compiler.is_compiling():  # the compiler fuses the two by itself
+        return z.tanh().relu()
+    return _ReLUTanh.apply(z)
 
 
 def identity(z: Tensor) -> Tensor:
@@ -55,7 +61,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 #: The same in the memory of the argument, which nobody else may need.
 IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu_tanh": _ReLUTanh.apply,
+    "relu_tanh": _relu_tanh_,
     "relu": torch.relu_,
     "tanh": torch.tanh_,
     "identity": identity,

@@ -124,23 +124,11 @@ class SASHead(MLP):
 
     uses_graph = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 1,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, bias)
-        self.conv = SASConv(hidden_channels)
-
     def _layers(self, hidden: int, bias: bool) -> nn.ModuleList:
-        ends = [
-            nn.Linear(self.in_channels, hidden, bias),
-            nn.Linear(hidden, self.out_channels, bias),
-        ]
-        return nn.ModuleList(ends)
+        ends = [(self.in_channels, hidden), (hidden, self.out_channels)]
+        lins = nn.ModuleList(nn.Linear(*widths, bias) for widths in ends)
+        self.conv = SASConv(hidden)
+        return lins
 
     def _hidden(self, h: Tensor, adj: Adjacency | None) -> Tensor:
         assert adj is not None
@@ -154,7 +142,23 @@ class SASHead(MLP):
 HEADS: dict[str, type[MLP]] = {"mean": MeanGNN, "mlp": MLP, "sas": SASHead}
 
 
-class Confidence(nn.Module):
+class _StartedHead(nn.Module):
+    """A head whose last layer may start in a way of its own."""
+
+    def __init__(self, head: MLP) -> None:
+        super().__init__()
+        self.head, self.uses_graph = head, head.uses_graph
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()
+        self._start()
+
+    def _start(self) -> None:
+        """Change the weights that were drawn."""
+
+
+class Confidence(_StartedHead):
     r"""The confidence :math:`f_c`: raw logits :math:`\mathbf{C}` over {continue, exit}.
 
     Args:
@@ -169,16 +173,10 @@ class Confidence(nn.Module):
     """
 
     def __init__(self, head: MLP, continue_bias: float | None = 3.0) -> None:
-        super().__init__()
+        super().__init__(head)
         if continue_bias is not None:
             _check.number("continue_bias", continue_bias, -1e3, 1e3)
-        self.head, self.continue_bias = head, continue_bias
-        self.uses_graph = head.uses_graph
-        self._start()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.head.reset_parameters()
+        self.continue_bias = continue_bias
         self._start()
 
     def _start(self) -> None:
@@ -205,7 +203,7 @@ class Confidence(nn.Module):
         return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias})"
 
 
-class Temperature(nn.Module):
+class Temperature(_StartedHead):
     r"""The inverse temperature :math:`1/\nu = \mathrm{softplus}(g(\mathbf{H})) + \nu_0` (Eq. 21).
 
     Args:
@@ -220,16 +218,9 @@ class Temperature(nn.Module):
     """
 
     def __init__(self, head: MLP, nu0: float = 0.1, zero_init: bool = False) -> None:
-        super().__init__()
-        self.head = head
+        super().__init__(head)
         self.nu0 = _check.number("nu0", nu0, 0)
         self.zero_init = _check.boolean("zero_init", zero_init)
-        self.uses_graph = head.uses_graph
-        self._start()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.head.reset_parameters()
         self._start()
 
     def _start(self) -> None:

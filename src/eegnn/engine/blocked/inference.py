@@ -15,8 +15,9 @@ from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_recorder import ExitRecorder
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import ExitRecorder, Exits
+from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score
 from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program
