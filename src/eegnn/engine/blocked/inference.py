@@ -215,7 +215,7 @@ class _Inference:
         h = h[: part.step.num_nodes]
         of_layer(self.steps, layer)(h, part.step, sizes)
         recorder.step(sizes, leave, h[:count])
-        tau[core] = recorder.tau[-1]
+        tau.index_copy_(0, core, recorder.tau[-1])
         self.next.values[part.start : part.stop] = h[:count]
         self.now.release()
         self.next.release()
