@@ -15,7 +15,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
-from eegnn.nn.model import GraphModel, PredictOptions
+from eegnn.nn.model import GraphModel, Options
 from eegnn.nn.program import Program, explain
 from eegnn.typing import AfterExit, Step
 
@@ -74,17 +74,13 @@ class ExitModel(GraphModel):
         """Return what :class:`~eegnn.EarlyExit` repeats, or a list with a step for each layer."""
 
     def program(
-        self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[PredictOptions]
+        self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
         """What a forward pass on this graph runs."""
         return self.loop.program(adj, edge_attr, self.decoder, **options)
 
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Run the exit loop and decode."""
         return self.loop(h, adj, edge_attr, readout=self.decoder, **options)
@@ -97,7 +93,7 @@ class ExitModel(GraphModel):
         batch: Tensor | None = None,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
-        **options: Unpack[PredictOptions],
+        **options: Unpack[Options],
     ) -> str:
         """Say which backend :meth:`predict` takes for these inputs, and why.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, PredictOptions
+from eegnn.nn.model import GraphModel, Options
 
 
 class FixedDepthModel(GraphModel):
@@ -34,11 +34,7 @@ class FixedDepthModel(GraphModel):
         """
 
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Run all layers and decode; every unit leaves at the end."""
         limit = self.fixed_depth(**options)

@@ -19,7 +19,7 @@ from eegnn.nn.pooling import POOLS
 from eegnn.typing import Level
 
 
-class PredictOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """What can be changed in a prediction of a trained model; see :meth:`GraphModel.predict`."""
 
     max_layers: int | None
@@ -103,11 +103,7 @@ class GraphModel(nn.Module):
 
     @abstractmethod
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Let the initial states ``h`` ``[n, m']`` evolve, and decode them.
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, PredictOptions
+from eegnn.nn.model import GraphModel, Options
 from eegnn.nn.program import Program, execute
 from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
 from eegnn.nn.weights import Storage
@@ -92,11 +92,7 @@ class SASGNN(GraphModel):
         )
 
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Take all steps and decode; everyone leaves at the end."""
         if self.solver == "euler":
@@ -107,7 +103,7 @@ class SASGNN(GraphModel):
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
 
     def program(
-        self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[PredictOptions]
+        self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
         """What a forward pass on this graph runs: all steps, for everyone."""
         if self.solver != "euler":

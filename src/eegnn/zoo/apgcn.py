@@ -14,7 +14,7 @@ from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, PredictOptions
+from eegnn.nn.model import GraphModel, Options
 from eegnn.nn.pooling import POOLS
 from eegnn.zoo.gcn import propagate_with_self_loops
 
@@ -87,11 +87,7 @@ class APGCN(GraphModel):
         self.halt.requires_grad_(epoch % HALT_EVERY == 0)
 
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Decode first, then propagate the scores.
 

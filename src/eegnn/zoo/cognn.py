@@ -16,7 +16,7 @@ from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
-from eegnn.nn.model import GraphModel, PredictOptions
+from eegnn.nn.model import GraphModel, Options
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -101,11 +101,7 @@ class CoGNN(GraphModel):
         self.lins = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(self.num_layers))
 
     def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Unpack[PredictOptions],
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
         """Run all layers and decode; every unit leaves at the end.
 
