@@ -16,27 +16,28 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Lower layers first; a module may import from its own layer and from those before it.
 LAYERS = [
-    {"__version__", "_check", "_spmm"},
-    {"graph"},
+    {"__version__", "_check", "_spmm", "distributed"},
+    {"graph", "subgraph"},
     {"typing"},
     {"nn"},
     {"engine"},
-    {"blocks"},
     {"zoo"},
     {"io"},
     {"data"},
     {"train"},
-    {"analysis", "experiments", "bench", "report"},
+    {"analysis"},
+    {"studies", "bench", "report"},
+    {"experiments"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: The one import upwards: the module asks the engine how to run the loop, when it is called.
-LAZY = ("eegnn.nn.early_exit", "eegnn.engine")
-HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "lightning_fabric")
+LAZY = ("eegnn.nn.program", "eegnn.engine")
+HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich")
 
 
 def part(module: str) -> str:
-    """`eegnn.nn.sas` → `nn`; the package itself → `__init__`."""
+    """`eegnn.nn.sas_conv` → `nn`; the package itself → `__init__`."""
     return [*module.split("."), "__init__"][1]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eegnn import Adjacency
+from eegnn.subgraph import select_nodes
 from tests.graphs import TRIANGLE_AND_TAIL, Matrix, Pairs, both_ways, features, quick
 
 
@@ -63,7 +64,7 @@ def test_incidence_sum_passes_the_gradient() -> None:
 
 def test_a_selection_has_no_edge_features_of_its_own() -> None:
     adj = Adjacency.from_edge_index(both_ways(TRIANGLE_AND_TAIL), 4)
-    part = adj.select(torch.tensor([True, True, False, True]))
+    part = select_nodes(adj, torch.tensor([True, True, False, True]))
     assert part.num_edge_columns is None
     with pytest.raises(ValueError, match="not to a selection"):
         part.incidence_sum(torch.ones(8, 1))

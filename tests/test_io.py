@@ -30,7 +30,7 @@ MODELS: dict[str, Callable[[], GraphModel]] = {
     ),
     "EEGNN, one channel": lambda: EEGNN(3, 1, 1, 1),
     "SASGNN": lambda: SASGNN(3, 8, 2, 5),
-    "SASGNN, own weights": lambda: SASGNN(3, 8, 2, 3, 0.25, shared=False, storage="paper"),
+    "SASGNN, own weights": lambda: SASGNN(3, 8, 2, step_size=0.2, shared=False, storage="paper"),
     "SASGNN, batch norm": lambda: SASGNN(3, 8, 2, 3, conv_norm="batch"),
 }  # fmt: skip
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from eegnn.nn.early_exit import EarlyExit
     from eegnn.nn.eegnn import EEGNN
     from eegnn.nn.exits import Exits
-    from eegnn.nn.sas import SASConv
-    from eegnn.nn.sasgnn import SASGNN
+    from eegnn.nn.sas_conv import SASConv
+    from eegnn.nn.sas_gnn import SASGNN
 
 __version__ = "0.2.0.dev0"
 
@@ -21,8 +21,8 @@ _HOME = {
     "EEGNN": "eegnn.nn.eegnn",
     "EarlyExit": "eegnn.nn.early_exit",
     "Exits": "eegnn.nn.exits",
-    "SASConv": "eegnn.nn.sas",
-    "SASGNN": "eegnn.nn.sasgnn",
+    "SASConv": "eegnn.nn.sas_conv",
+    "SASGNN": "eegnn.nn.sas_gnn",
     "load": "eegnn.io",
     "save": "eegnn.io",
 }

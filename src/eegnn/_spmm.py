@@ -24,9 +24,10 @@ BAG_WIDTH = 16
 
 def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
     shape = (rowptr.numel() - 1, x.size(0))
-    if value.numel() == 0 or x.size(1) == 0:  # MKL refuses empty operands
-        return x.new_zeros(shape[0], x.size(1))
-    if x.dtype == torch.float32 and x.device.type == "cpu" and x.size(1) >= BAG_WIDTH:
+    if value.numel() == 0 or x.numel() == 0:  # MKL refuses empty operands
+        return x.new_zeros(shape[0], *x.shape[1:])
+    single = x.dtype == torch.float32 and x.device.type == "cpu"
+    if single and x.dim() == 2 and x.size(1) >= BAG_WIDTH:
         # A sparse product is a bag of weighted rows, and PyTorch's kernel for bags fetches rows
         # ahead: with 32 columns it took 0.3 of the time of MKL's sparse product on the graph of
         # Tolokers and 0.5 on that of Minesweeper; with fewer than 16 columns MKL's is as fast.
@@ -34,18 +35,14 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
             col, x, rowptr, mode="sum", per_sample_weights=value, include_last_offset=True
         )
     matrix = torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False)
-    if x.size(1) == 1:  # half the time of a matrix with one column
-        x = x.squeeze(-1)
     if not torch.is_autocast_enabled(x.device.type):
-        out = matrix @ x
-    else:
-        with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
-            out = matrix @ x
-    return out.view(shape[0], -1)
+        return matrix @ x
+    with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
+        return matrix @ x
 
 
 def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
-    return x.new_empty(rowptr.numel() - 1, x.size(1))
+    return x.new_empty(rowptr.numel() - 1, *x.shape[1:])
 
 
 def _save(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -74,7 +71,7 @@ class _Spmm(torch.autograd.Function):
 
 
 def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
-    """Multiply a CSR matrix by ``x``.
+    """Multiply a CSR matrix by ``x``, ``[n, d]`` or ``[n]``.
 
     ``transposed`` are the values of the transposed matrix in the order of the same structure,
     which therefore must be symmetric wherever a gradient is wanted.

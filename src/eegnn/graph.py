@@ -22,22 +22,22 @@ Norm = Literal["sym", "mean", "sum"]
 class Adjacency:
     r"""An undirected graph without self-loops, ready to propagate features.
 
-    Holds one symmetric CSR structure with ``int32`` indices and the degrees :math:`d`. What is
-    propagated with is a symmetric matrix with this structure, perhaps followed by a division by
-    the degrees, so the backward pass reads the same structure and values: no transpose, no second
-    copy, no scatter.
+    Holds one symmetric CSR structure with ``int32`` indices and the degrees :math:`d`. All that
+    is propagated with are matrices of this structure, so the backward pass reads it too: no
+    transpose, no second copy, no scatter.
 
     Build it with :meth:`from_edge_index`; it never changes and may be used for any number of
     forward passes, by any number of models.
 
     Attributes:
         rowptr, col: the CSR structure, shapes ``[n + 1]`` and ``[num_edges]``.
-        degree: ``int64 [n]``. Of the whole graph, also in a selection: see :meth:`select`.
+        degree: ``int64 [n]``. Of the whole graph, also in a selection: see :mod:`eegnn.subgraph`.
         batch: ``int64 [n]``, the graph of each node, or ``None`` for a single graph.
         num_graphs: number of graphs.
         nodes: ``int64 [n]``, for a selection the indices of its nodes in the graph that
             :meth:`from_edge_index` saw; ``None`` if nothing was left out.
-        inner: the first so many nodes have entries; all of them, unless :meth:`around` made it.
+        num_targets: the first so many nodes have entries; all of them, but in a
+            :func:`~eegnn.subgraph.neighborhood`.
     """
 
     def __init__(
@@ -56,16 +56,13 @@ class Adjacency:
         self.batch = batch
         self.num_graphs = num_graphs
         self.nodes = nodes
-        self.inner = rowptr.numel() - 1
+        self.num_targets = rowptr.numel() - 1
         self._source = source
-        self._values: dict[tuple[Norm, torch.dtype], Tensor] = {}
-        self._divisors: dict[torch.dtype, Tensor] = {}
-        self._scales: dict[torch.dtype, Tensor] = {}
+        self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
         self._ptr: Tensor | None = None
-        self._shares: dict[torch.dtype, Tensor] = {}
 
     @classmethod
     def from_edge_index(
@@ -121,7 +118,7 @@ class Adjacency:
         degree = torch.bincount(row, minlength=n)
         dtype = torch.int32 if max(key.numel(), n) < 2**31 else torch.int64
         return cls(
-            rowptr=_rowptr(degree, dtype),
+            rowptr=row_pointer(degree, dtype),
             col=col.to(dtype),
             degree=degree,
             batch=batch,
@@ -162,33 +159,14 @@ class Adjacency:
             sizes = torch.tensor([self.num_nodes], device=self.col.device)
             if self.batch is not None:
                 sizes = torch.bincount(self.batch, minlength=self.num_graphs)
-            self._ptr = _rowptr(sizes, self.rowptr.dtype)
+            self._ptr = row_pointer(sizes, self.rowptr.dtype)
         return self._ptr
-
-    def mean_shares(self, dtype: torch.dtype) -> Tensor:
-        r"""Return ``[n]``, the weights :math:`s` with :math:`\sum_{j \in g} s_j x_j` the mean over
-        the nodes of graph :math:`g` of the means over their neighbours.
-
-        Args:
-            dtype: of the weights.
-        """
-        if dtype not in self._shares:
-            column = self.propagate(self._divisor(dtype).reciprocal(), "sum").squeeze(-1)
-            sizes = torch.repeat_interleave(self.ptr.diff(), self.ptr.diff())
-            self._shares[dtype] = column / sizes
-        return self._shares[dtype]
-
-    def scale(self, dtype: torch.dtype) -> Tensor:
-        r""":math:`\mathbf{D}^{-1/2}`, ``[n]``, 1 where there is no neighbour."""
-        if dtype not in self._scales:
-            self._scales[dtype] = self.degree.clamp(min=1).to(dtype).rsqrt()
-        return self._scales[dtype]
 
     def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
 
         Args:
-            x: ``[n, d]``, or ``[s, n, d]`` for several at once.
+            x: ``[n, d]``, ``[n]``, or ``[s, n, d]`` for several at once.
             norm: ``"sym"`` for :math:`\mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}`, ``"mean"``
                 for :math:`\mathbf{D}^{-1}\mathbf{A}`, ``"sum"`` for :math:`\mathbf{A}`.
         """
@@ -197,10 +175,7 @@ class Adjacency:
         if x.dim() == 3:  # side by side: one product
             side = self.propagate(x.transpose(0, 1).flatten(1), norm)
             return side.unflatten(1, (x.size(0), x.size(2))).transpose(0, 1)
-        if norm == "mean":
-            return self.propagate(x, "sum") / self._divisor(x.dtype)
-        value = self._norm_values(norm, x.dtype)
-        return spmm(self.rowptr, self.col, value, value, x)
+        return spmm(self.rowptr, self.col, *self._norm_values(norm, x.dtype), x)
 
     def incidence_sum(self, edge_attr: Tensor) -> Tensor:
         r"""Return :math:`\mathbf{B}\mathbf{E}`, the sum of edge features over incident edges.
@@ -223,116 +198,6 @@ class Adjacency:
         out = edge_attr.new_zeros(self.num_nodes, edge_attr.size(-1))
         return out.index_add(0, row, weighted).index_add(0, col, weighted)
 
-    def select(self, nodes: Tensor) -> Adjacency:
-        """Keep some nodes and the edges between them.
-
-        The degrees stay those of the whole graph, so what remains is a block of the normalised
-        matrix and not the normalised matrix of a block: states of the nodes that are kept evolve
-        as before, as long as no neighbour that matters was dropped.
-
-        Args:
-            nodes: ``bool [n]``.
-        """
-        # Only the entries of these rows are read: a small part of a large graph costs little.
-        index = nodes.nonzero().view(-1)
-        pointer, position = _select_rows(self.rowptr, index)
-        col = self.col.index_select(0, position)
-        inside = nodes.index_select(0, col)
-        before = torch.nn.functional.pad(inside.cumsum(0), (1, 0))  # entries kept, up to here
-        number = torch.empty(self.num_nodes, dtype=col.dtype, device=col.device)
-        number[index] = torch.arange(index.numel(), dtype=col.dtype, device=col.device)
-        return Adjacency(
-            rowptr=before.index_select(0, pointer).to(self.rowptr.dtype),
-            col=number.index_select(0, col[inside]),
-            degree=self.degree[index],
-            batch=None if self.batch is None else self.batch[index],
-            num_graphs=self.num_graphs,
-            nodes=index if self.nodes is None else self.nodes[index],
-        )
-
-    def around(self, rows: Tensor) -> tuple[Adjacency, Tensor]:
-        """Some nodes with all their neighbours, for computing at the former alone.
-
-        The nodes of ``rows`` come first and have their entries; their neighbours follow, to be
-        read, and have none: what is propagated is right at the first ``inner`` nodes and 0 at the
-        others. Not symmetric any more, so without gradients. Degrees as in :meth:`select`.
-
-        Args:
-            rows: ``int64 [r]``, different nodes that have their entries.
-
-        Returns:
-            The selection, and its nodes as indices of this one.
-        """
-        # index_select and 32-bit indices throughout: a third of the time of x[index] with 64.
-        rowptr, position = _select_rows(self.rowptr, rows)
-        col = self.col.index_select(0, position)
-        if 8 * col.numel() < self.num_nodes:  # a small part: nothing as long as the graph is read
-            near = torch.unique(col).long()
-            outside = torch.empty(self.num_nodes, dtype=torch.bool, device=col.device)
-            outside[near] = True
-            outside[rows] = False
-            near = near[outside[near]]
-        else:
-            outside = torch.bincount(col, minlength=self.num_nodes) > 0
-            outside[rows] = False
-            near = outside.nonzero().view(-1)
-        order = torch.cat([rows, near])
-        number = torch.empty(self.num_nodes, dtype=self.col.dtype, device=col.device)
-        number[order] = torch.arange(order.numel(), dtype=number.dtype, device=col.device)
-        ends = rowptr[-1:].expand(order.numel() - rows.numel())
-        part = Adjacency(
-            rowptr=torch.cat([rowptr, ends]),
-            col=number.index_select(0, col),
-            degree=self.degree.index_select(0, order),
-            batch=None if self.batch is None else self.batch.index_select(0, order),
-            num_graphs=self.num_graphs,
-            nodes=order if self.nodes is None else self.nodes.index_select(0, order),
-        )
-        part.inner = rows.numel()
-        self._hand_on(part, position)
-        return part, order
-
-    def select_graphs(self, graphs: Tensor) -> tuple[Adjacency, Tensor]:
-        """Keep some graphs of a batch and number them anew.
-
-        Args:
-            graphs: ``bool [num_graphs]``.
-
-        Returns:
-            The selection, and its nodes as indices of this one.
-        """
-        if self.batch is None:
-            raise ValueError("select_graphs needs an Adjacency with a batch")
-        # The nodes of a graph follow each other, and so do their entries: ranges of both are
-        # copied, and within a graph all numbers fall by the same amount.
-        kept = graphs.nonzero().view(-1)
-        ptr, rows = _select_rows(self.ptr, kept)
-        begin = self.rowptr.index_select(0, self.ptr)
-        entry, position = _select_rows(begin, kept)
-        node_shift = self.ptr.index_select(0, kept) - ptr[:-1]
-        entry_shift = begin.index_select(0, kept) - entry[:-1]
-        start = self.rowptr.index_select(0, rows)
-        part = Adjacency(
-            rowptr=torch.cat([start - _repeat(entry_shift, ptr), entry[-1:]]),
-            col=self.col.index_select(0, position) - _repeat(node_shift, entry),
-            degree=self.degree.index_select(0, rows),
-            batch=_repeat(torch.arange(kept.numel(), device=kept.device), ptr),
-            num_graphs=kept.numel(),
-            nodes=rows.long() if self.nodes is None else self.nodes.index_select(0, rows),
-        )
-        part._ptr = ptr
-        part._shares = {key: share.index_select(0, rows) for key, share in self._shares.items()}
-        self._hand_on(part, position)
-        return part, rows
-
-    def _hand_on(self, part: Adjacency, position: Tensor) -> None:
-        """Give a selection with these entries the values that are known of them."""
-        for key, value in self._values.items():
-            ones = key[0] == "sum"
-            part._values[key] = (
-                value[: position.numel()] if ones else value.index_select(0, position)
-            )
-
     def to(self, device: torch.device | str) -> Adjacency:
         """Return a copy on another device."""
 
@@ -354,25 +219,23 @@ class Adjacency:
         """Columns of the original ``edge_index``; ``edge_attr`` has a row for each."""
         return None if self._source is None else self._source.size(1)
 
-    def _norm_values(self, norm: Norm, dtype: torch.dtype) -> Tensor:
-        """Values of the CSR entries, ``[num_edges]``, of a symmetric matrix."""
+    def _norm_values(self, norm: Norm, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Values of the CSR entries, ``[num_edges]``, and those of the transposed matrix."""
         if (norm, dtype) not in self._values:
             _check.choice("norm", norm, get_args(Norm))
-            if norm == "sym":
+            if norm == "sum":
+                value = transposed = torch.ones(self.num_edges, dtype=dtype, device=self.col.device)
+            else:
                 # A node with an entry has degree ≥ 1: no division by zero.
                 degree = self.degree.to(torch.float64).clamp(min=1)
                 target = torch.repeat_interleave(degree, self.rowptr.diff())
-                value = (target * degree.index_select(0, self.col)).rsqrt().to(dtype)
-            else:
-                value = torch.ones(self.num_edges, dtype=dtype, device=self.col.device)
-            self._values[norm, dtype] = value
+                source = degree.index_select(0, self.col)
+                if norm == "sym":
+                    value = transposed = (target * source).rsqrt().to(dtype)
+                else:
+                    value, transposed = target.reciprocal().to(dtype), source.reciprocal().to(dtype)
+            self._values[norm, dtype] = value, transposed
         return self._values[norm, dtype]
-
-    def _divisor(self, dtype: torch.dtype) -> Tensor:
-        """Degrees ``[n, 1]``, 1 where there is no neighbour."""
-        if dtype not in self._divisors:
-            self._divisors[dtype] = self.degree.clamp(min=1).to(dtype).unsqueeze(-1)
-        return self._divisors[dtype]
 
     def _edge_column_weight(self) -> Tensor:
         """1 / (columns that name the same undirected edge), 0 for self-loops."""
@@ -390,22 +253,9 @@ class Adjacency:
         return f"Adjacency(num_nodes={self.num_nodes}, num_edges={self.num_edges}{graphs})"
 
 
-def _rowptr(count: Tensor, dtype: torch.dtype) -> Tensor:
+def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return where each of these many entries a row begin, ``[n + 1]``."""
     return torch.nn.functional.pad(count.cumsum(0), (1, 0)).to(dtype)
-
-
-def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """CSR pointer of a few rows, and the positions of their entries."""
-    start = rowptr.index_select(0, rows)
-    count = rowptr.index_select(0, rows + 1) - start
-    pointer = _rowptr(count, rowptr.dtype)
-    offset = _repeat(start - pointer[:-1], pointer)
-    return pointer, torch.arange(offset.numel(), dtype=rowptr.dtype, device=rowptr.device) + offset
-
-
-def _repeat(value: Tensor, pointer: Tensor) -> Tensor:
-    """Each value as often as its range is long."""
-    return torch.repeat_interleave(value, pointer.diff())
 
 
 def _check_edge_index(edge_index: Tensor) -> Tensor:

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from eegnn.analysis import run as analysis_run
+from eegnn.analysis.states import states_by_layer
 from eegnn.data.problem import Problem
 from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
-from eegnn.train.evaluate import evaluate
 from tests.nn.model_examples import lively
 from tests.train.problems import new_run
 
@@ -30,14 +29,15 @@ def undecided(model: GraphModel, problem: Problem) -> GraphModel:
     """
     if not isinstance(model, ExitModel):
         return model
-    found: list[Tensor] = []
-    confidence: Any = lively(model, 20.0, continue_bias=0.0).loop.confidence
-    hook = confidence.register_forward_hook(lambda _, given, out: found.append(out.diff(dim=1)))
-    batches = Batches(problem, 5, model.edge_dim is not None)
-    evaluate(model, batches, ("test",), exit_threshold=1.0)
-    hook.remove()
+    lively(model, 20.0, continue_bias=0.0)
+    confidence: Any = model.loop.confidence
+    differences = []
     with torch.no_grad():
-        confidence.head.lins[-1].bias[0] += torch.cat(found).quantile(2 / 3)
+        for batch in Batches(problem, 5, model.edge_dim is not None).part("test"):
+            program = model.program(batch.adj, batch.edge_attr)
+            states = states_by_layer(model, batch.x, batch.adj, batch.edge_attr)
+            differences += [program.look(h, batch.adj)[0] for h in states[:-1]]
+        confidence.head.lins[-1].bias[0] -= torch.cat(differences).quantile(1 / 3)
     return model
 
 

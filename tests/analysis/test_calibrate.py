@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from eegnn.analysis.calibrate import (
     COSTS,
     Calibration,
+    Choice,
     calibrate_run,
-    for_cost,
-    for_score,
     read_calibration,
     write_calibration,
 )
@@ -88,74 +87,84 @@ scores = st.sampled_from([0.1, 0.5, 0.55, 0.9, math.nan])
 shares = st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.9, 1.0])
 
 
+def rules(metric: str, own: Point, *points: Point) -> Calibration:
+    """A calibration with these rules, which cost and score the same on both parts."""
+    curve = Curve(metric, (), own, own)
+    best = tuple(Choice(point, point) for point in points)
+    return Calibration(metric, 4, "", curve, curve, best)
+
+
 @st.composite
-def curves(draw: st.DrawFn) -> Curve:
+def calibrations(draw: st.DrawFn) -> Calibration:
     pairs = draw(st.lists(st.tuples(shares, scores), max_size=8))
-    points = tuple(Point(i / 10, None, *pair) for i, pair in enumerate(pairs))
+    points = [Point(i / 10, None, *pair) for i, pair in enumerate(pairs)]
     own = Point(None, None, draw(shares), draw(scores.filter(lambda score: score == score)))
-    return Curve(draw(st.sampled_from(["accuracy", "mae"])), points, own, own)
+    return rules(draw(st.sampled_from(["accuracy", "mae"])), own, *points)
 
 
-def gain(curve: Curve, point: Point) -> float:
-    return -point.score if curve.metric == "mae" else point.score
+def gain(found: Calibration, point: Point) -> float:
+    return -point.score if found.metric == "mae" else point.score
+
+
+def points_of(found: Calibration) -> list[Point]:
+    return [found.val.own, *(choice.val for choice in found.best)]
 
 
 @settings(quick, max_examples=200)
-@given(curves(), shares)
-def test_the_best_affordable_rule_is_chosen(curve: Curve, target: float) -> None:
-    affordable = [p for p in (*curve.points, curve.own) if p.cost <= target]
+@given(calibrations(), shares)
+def test_the_best_affordable_rule_is_chosen(found: Calibration, target: float) -> None:
+    affordable = [p for p in points_of(found) if p.cost <= target]
     if not affordable:
         with pytest.raises(ValueError, match="target must be at least"):
-            for_cost(curve, target)
+            found.for_cost(target)
         return
-    chosen = for_cost(curve, target)
+    chosen = found.for_cost(target).val
     assert chosen in affordable
     for other in affordable:
         if not math.isnan(other.score):
-            assert gain(curve, chosen) >= gain(curve, other)
-            if gain(curve, chosen) == gain(curve, other):
+            assert gain(found, chosen) >= gain(found, other)
+            if gain(found, chosen) == gain(found, other):
                 assert chosen.cost <= other.cost
 
 
 @settings(quick, max_examples=200)
-@given(curves(), st.sampled_from([0.0, 0.05, 0.4, 1.0]))
-def test_the_cheapest_rule_that_is_good_enough_is_chosen(curve: Curve, tolerance: float) -> None:
-    chosen = for_score(curve, tolerance)
-    enough = gain(curve, curve.own) - tolerance
-    assert gain(curve, chosen) >= enough
-    good = [p for p in (*curve.points, curve.own) if gain(curve, p) >= enough]
+@given(calibrations(), st.sampled_from([0.0, 0.05, 0.4, 1.0]))
+def test_the_cheapest_rule_that_is_good_enough_is_chosen(
+    found: Calibration, tolerance: float
+) -> None:
+    chosen = found.for_score(tolerance).val
+    enough = gain(found, found.val.own) - tolerance
+    assert gain(found, chosen) >= enough
+    good = [p for p in points_of(found) if gain(found, p) >= enough]
     assert chosen.cost == min(p.cost for p in good)
 
 
 @pytest.mark.parametrize(("metric", "cheap"), [("mae", 0.1), ("accuracy", 0.3)])
 def test_what_is_good_enough_depends_on_the_metric(metric: str, cheap: float) -> None:
-    own = Point(None, None, 0.5, 0.2)
     better, worse = Point(0.1, None, 0.2, cheap), Point(0.2, None, 0.1, 0.4 - cheap)
-    curve = Curve(metric, (better, worse), own, own)
-    assert for_score(curve) is better
-    assert for_score(curve, tolerance=0.15) is worse
-    assert for_cost(curve, 0.5) is better
-    assert for_cost(curve, 0.1) is worse
+    found = rules(metric, Point(None, None, 0.5, 0.2), better, worse)
+    assert found.for_score().val is better
+    assert found.for_score(tolerance=0.15).val is worse
+    assert found.for_cost(0.5).val is better
+    assert found.for_cost(0.1).val is worse
 
 
 def test_the_own_rule_is_kept_where_nothing_is_better() -> None:
     own = Point(None, None, 0.5, 0.9)
-    curve = Curve("accuracy", (Point(0.5, None, 0.5, 0.9),), own, own)
-    assert for_cost(curve, 0.5) is own
-    assert for_score(curve) is own
+    found = rules("accuracy", own, Point(0.5, None, 0.5, 0.9))
+    assert found.for_cost(0.5).val is own
+    assert found.for_score().val is own
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
 def test_a_target_is_a_share(wrong: float) -> None:
-    own = Point(None, None, 0.0, 0.9)
     with pytest.raises(ValueError, match="target must be in"):
-        for_cost(Curve("accuracy", (), own, own), wrong)
+        rules("accuracy", Point(None, None, 0.0, 0.9)).for_cost(wrong)
 
 
 def test_a_tolerance_is_not_negative() -> None:
-    own = Point(None, None, 0.0, 0.9)
     with pytest.raises(ValueError, match="tolerance must be at least 0"):
-        for_score(Curve("accuracy", (), own, own), -0.1)
+        rules("accuracy", Point(None, None, 0.0, 0.9)).for_score(-0.1)
 
 
 def predicted(run: Path, problem: Problem, **knobs: Any) -> dict[str, Evaluation]:
@@ -187,7 +196,7 @@ def test_a_run_is_calibrated_as_it_predicts(case: tuple[Path, Problem, Calibrati
 def test_better_rules_cost_more(case: tuple[Path, Problem, Calibration]) -> None:
     found = case[2]
     costs = [choice.val.cost for choice in found.best]
-    gains = [gain(found.val, choice.val) for choice in found.best]
+    gains = [gain(found, choice.val) for choice in found.best]
     assert costs[0] == 1 / found.num_layers
     assert all(a < b for a, b in itertools.pairwise(costs))
     assert all(a < b for a, b in itertools.pairwise(gains))

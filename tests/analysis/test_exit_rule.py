@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def test_who_has_no_survival_probability_stays() -> None:
 def test_a_higher_threshold_never_costs_less(seed: int, thresholds: list[float]) -> None:
     outputs = by_hand(random_survival(seed))
     y = torch.zeros(outputs.num_units, 1)
-    curve = accuracy_cost_curve(outputs, y, None, "mae", thresholds=thresholds)
+    curve = accuracy_cost_curve("mae", thresholds, partial(point_of, outputs, y, "mae", 1.0))
     assert [point.threshold for point in curve.points] == sorted(thresholds)
     costs = [point.cost for point in curve.points]
     assert costs == sorted(costs)
@@ -133,9 +134,7 @@ def test_spread_thresholds_spread_the_costs_evenly(seed: int, steps: int) -> Non
     y = torch.zeros(outputs.num_units, 1)
     thresholds = spread_thresholds(outputs, steps)
     assert {0.0, 1.0} <= set(thresholds)
-    costs = [
-        p.cost for p in accuracy_cost_curve(outputs, y, None, "mae", thresholds=thresholds).points
-    ]
+    costs = [point_of(outputs, y, "mae", 1.0, threshold).cost for threshold in thresholds]
     assert (costs[0], costs[-1]) == (1 / 20, 1.0)
     assert np.diff(costs).max() <= 1 / steps + 1 / (20 * 50) + 1e-12
 
@@ -156,9 +155,9 @@ def test_cost_and_score_of_a_rule() -> None:
     ).log()
     outputs = by_hand(log_stay)
     y = torch.tensor([[6.0], [9.0], [5.0]])
-    curve = accuracy_cost_curve(
-        outputs, y, torch.tensor([2, 0]), "mae", scale=10.0, thresholds=[1.0, 0.5, 0.0]
-    )
+    index = torch.tensor([2, 0])
+    measure = partial(point_of, outputs.select(index), y[index], "mae", 10.0)
+    curve = accuracy_cost_curve("mae", [1.0, 0.5, 0.0], measure)
     assert curve.points == (
         Point(0.0, None, 0.25, 10 * (4 + 5) / 2),
         Point(0.5, None, (1 + 2) / 2 / 4, 10 * (4 + 4) / 2),
@@ -175,9 +174,8 @@ def test_cost_and_score_of_a_rule() -> None:
 def test_what_is_not_finite_has_no_score() -> None:
     outputs = by_hand(torch.zeros(2, 1), torch.tensor([[[0.0]], [[math.inf]]]))
     y = torch.zeros(1, 1)
-    curve = accuracy_cost_curve(outputs, y, None, "mae", thresholds=[0.0])
-    assert curve.points[0].score == 0
-    assert math.isnan(curve.full.score)
+    assert point_of(outputs, y, "mae", 1.0, 0.0).score == 0
+    assert math.isnan(point_of(outputs, y, "mae", 1.0, 1.0).score)
 
 
 def test_what_cannot_be_replayed_is_refused() -> None:
@@ -189,23 +187,10 @@ def test_what_cannot_be_replayed_is_refused() -> None:
     assert replay(fixed, None, 2)[1].tolist() == [2] * 7
     with pytest.raises(ValueError, match="max_layers must be at least 1"):
         replay(fixed, None, 0)
+    with pytest.raises(ValueError, match=r"exit_threshold must be in \[0, 1\]"):
+        replay(by_hand(torch.zeros(2, 3)), 1.5)
     frozen = outputs_by_layer(build("EEGNN freeze"), node_features(), EDGE_INDEX)
     for knobs in ({"exit_threshold": 0.5}, {"max_layers": 2}):
         with pytest.raises(ValueError, match="after_exit='evolve'"):
             replay(frozen, **knobs)
     assert torch.equal(replay(frozen)[0], frozen.own_out)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"y": torch.zeros(2, 1)}, "y must have 3 rows"),
-        ({"index": torch.zeros(0, dtype=torch.int64)}, "at least one unit"),
-        ({"metric": "luck"}, "metric must be one of"),
-        ({"thresholds": [1.5]}, r"exit_threshold must be in \[0, 1\]"),
-    ],
-)
-def test_wrong_arguments_are_named(change: dict[str, Any], said: str) -> None:
-    arguments = {"y": torch.zeros(3, 1), "index": None, "metric": "mae", **change}
-    with pytest.raises(ValueError, match=said):
-        accuracy_cost_curve(by_hand(torch.zeros(2, 3)), **arguments)

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from eegnn import EEGNN, SASGNN, Adjacency
-from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer, outputs_by_part
+from eegnn.analysis.layers import LayerOutputs, outputs_by_layer, outputs_by_part
 from eegnn.data.problem import Problem
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 from eegnn.train.models import build_model
-from eegnn.zoo.gcn import GCN
 from tests import transcription
 from tests.analysis.runs import undecided
 from tests.nn.exit_examples import (
@@ -125,12 +124,6 @@ def test_a_model_of_fixed_depth_is_decoded_at_every_depth(shared: bool) -> None:
     assert torch.equal(found.own_out, found.out[-1])
 
 
-def test_who_has_exits() -> None:
-    assert has_exits(build("EEGNN"))
-    assert not has_exits(build("SASGNN"))
-    assert not has_exits(GCN(3, 4, 2))
-
-
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_the_own_rule_is_that_of_predict(config: Config) -> None:
     model, given = make(SEED, **config), inputs(connected_or_not(SEED))
@@ -182,7 +175,7 @@ def test_outputs_at_chosen_layers() -> None:
     nothing = torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64)
     outputs = LayerOutputs(out, None, *nothing)
     assert outputs.at(torch.tensor([3, 1])).tolist() == [[8.0, 9.0], [2.0, 3.0]]
-    assert outputs.of(torch.tensor([1])).at(torch.tensor([2])).tolist() == [[6.0, 7.0]]
+    assert outputs.select(torch.tensor([1])).at(torch.tensor([2])).tolist() == [[6.0, 7.0]]
 
 
 def test_nodes_of_a_part_are_those_of_the_graph() -> None:

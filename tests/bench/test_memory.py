@@ -1,59 +1,44 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
 
-from eegnn import SASGNN, Adjacency
+from eegnn import SASGNN
 from eegnn.bench import memory
-from eegnn.bench.shapes import Shape, skewed_graph
-
-
-def small(name: str = "minesweeper", data_dir: Path | None = None) -> Shape:
-    return Shape(
-        name, False, torch.rand(300, 4), Adjacency.from_edge_index(skewed_graph(300, 900), 300), 2
-    )
+from tests.bench.inputs import small_graph
 
 
 def test_what_is_saved_is_counted_once() -> None:
-    graph = small()
+    graph = small_graph()
     model = SASGNN(4, 8, 2, num_layers=1)
     one = memory.saved_bytes(model, graph.x, graph.adj)
-    assert one >= graph.x.numel() * 4 + 2 * 300 * 8 * 4  # features, states, activations
-    assert one < 20 * 300 * 8 * 4 + 100_000
+    assert one >= graph.x.numel() * 4 + 2 * 200 * 8 * 4  # features, states, activations
+    assert one < 20 * 200 * 8 * 4 + 100_000
 
 
-def test_recompute_keeps_little_beyond_the_states(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(memory, "shape", small)
-    monkeypatch.setattr(memory, "_peak", lambda *_: 0)
-    monkeypatch.setattr(memory, "ProcessPoolExecutor", _Here)
-    rows = memory.compare(layers=[2, 20], passes=1)
+def test_recompute_keeps_little_beyond_the_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(function: Any, *args: Any) -> int:
+        assert function is memory._peak
+        return 7 if args[-1] else 9
+
+    monkeypatch.setattr(memory, "benchmark_graph", small_graph)
+    monkeypatch.setattr(memory, "in_new_process", measured)
+    rows = memory.compare("minesweeper", [2, 20], passes=1)
+    assert [(row.model, row.layers) for row in rows] == [
+        ("SAS-GNN", 2),
+        ("SAS-GNN", 20),
+        ("EEGNN", 2),
+        ("EEGNN", 20),
+    ]
     for row in rows:
-        assert row.difference <= 1e-10
         assert row.saved[1] < row.saved[0]
+        assert row.peak == (9, 7)
+        assert [line for _, line, _, _ in row.points()] == ["plain", "recompute"]
     few, many = (row.beyond[1] for row in rows if row.model == "SAS-GNN")
     assert many <= 1.5 * few
-    assert memory.table(rows, 1).row_count == len(rows) == 4
-    memory.draw(rows, tmp_path / "memory.png")
-    assert (tmp_path / "memory.png").is_file()
 
 
-class _Here:
-    """Runs in this process what would run in another."""
-
-    def __init__(self, *_: object, **__: object) -> None: ...
-
-    def __enter__(self) -> _Here:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def submit(self, function: object, *given: object) -> _Here:
-        self.found = function(*given)  # type: ignore[operator]
-        return self
-
-    def result(self) -> object:
-        return self.found
+def test_the_peak_of_a_step_is_measured() -> None:
+    graph = small_graph()
+    assert memory._peak(graph.x, graph.adj.edge_index, "EEGNN", 2, 2, False) >= 0

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from eegnn.bench import timing
 
 
-def test_ways_take_turns_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_take_turns_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
     durations = {"fast": iter([9.0, 1.0, 5.0, 2.0]), "other": iter([1.0, 3.0, 3.0, 4.0])}
 
@@ -21,7 +22,7 @@ def test_ways_take_turns_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> No
     assert found == {"fast": 2.0, "other": 3.0}
 
 
-def test_slow_ways_take_a_tenth_of_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_calls_take_a_tenth_of_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     count = {"slow": 0, "fast": 0}
 
     def seconds(call: object) -> float:
@@ -32,3 +33,10 @@ def test_slow_ways_take_a_tenth_of_the_passes(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(timing, "seconds", seconds)
     timing.medians({"slow": lambda: "slow", "fast": lambda: "fast"}, 20)
     assert count == {"slow": 3, "fast": 21}
+
+
+def test_the_number_of_threads_is_restored() -> None:
+    before = torch.get_num_threads()
+    with timing.use_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before

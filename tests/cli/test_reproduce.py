@@ -9,16 +9,16 @@ from typer.testing import CliRunner
 
 from eegnn.cli import app
 from eegnn.experiments import registry
-from eegnn.experiments.runner import train_command
+from eegnn.studies.runner import train_command
 from eegnn.train.run import RunFolder
 from eegnn.train.start import configure
-from tests.experiments import tiny
+from tests.studies import tiny
 
 
 @pytest.fixture(autouse=True)
 def only_tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "EXPERIMENTS", {"tiny": "tests.experiments.tiny"})
+    monkeypatch.setattr(registry, "EXPERIMENTS", {"tiny": "tests.studies.tiny"})
 
 
 def run(*arguments: str) -> str:

@@ -15,6 +15,7 @@ from eegnn.cli import app
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
 from eegnn.train.run import RunFolder
+from tests.train.problems import graph_problem
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +134,19 @@ def test_tensorboard_changes_nothing_but_the_folder(tmp_path: Path) -> None:
         plain, watched = ((tmp_path / name / file).read_bytes() for name in ("plain", "watched"))
         assert plain == watched
     assert "epoch" in run("train", "--resume", "--out", "plain", "--tensorboard")
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="needs TensorBoard")
+def test_epochs_without_a_test_score_are_drawn_and_resumed(tmp_path: Path) -> None:
+    write_npz(tmp_path / "rings.npz", graph_problem(60).graphs)
+    command = ["train", "rings.npz", "--epochs", "3", "--set", "lr=1e-12", "--tensorboard"]
+    run(*command, "--out", "run")
+    tests = [line["test"] for line in RunFolder(tmp_path / "run").metrics()]
+    assert tests[0] is not None
+    assert tests[1:] == [None, None]
+    assert (tmp_path / "run" / "curves.png").exists()
+    (tmp_path / "run" / "summary.json").unlink()
+    assert "epoch" in run("train", "--resume", "--out", "run", "--tensorboard")
 
 
 def test_a_missing_tensorboard_is_found_before_any_work(

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eegnn.data.mirror import MIRROR
+from eegnn.data.download import MIRROR
+from tests.data.tiny import tiny_mirror
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,3 +21,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def real_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder for real data sets, filled from the mirror once a session."""
     return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror of tiny data sets."""
+    folder = tiny_mirror(tmp_path / "mirror")
+    monkeypatch.setenv(MIRROR, str(folder))
+    return folder

@@ -42,7 +42,7 @@ def test_sets_of_many_graphs_take_a_share(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("echo-apsp", "cannot be generated"),
+        ("echo-apsp@0.1", "cannot be generated"),
         ("transfer-line", "cannot be generated"),
         ("transfer-star-3", "cannot be generated"),
         ("echo-sssp@big", "must be a number"),

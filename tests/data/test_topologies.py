@@ -74,12 +74,6 @@ def test_degrees_of_all_nodes_have_the_published_spread() -> None:
     assert degrees.std() == pytest.approx(1.19, rel=0.2)
 
 
-@NAMES
-def test_a_diameter_too_small_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="diameter must be at least 4, got 3"):
-        draw(name, 3)
-
-
 def test_a_line_is_a_path_with_a_chord_at_some_nodes() -> None:
     for seed in range(10):
         edges = draw("line", 25, seed)

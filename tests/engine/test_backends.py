@@ -115,7 +115,7 @@ def test_the_graph_does_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def watched(self: pruned._Run, steps: int) -> None:
         narrow(self, steps)
-        sizes.append(self.adj.inner)
+        sizes.append(self.adj.num_targets)
 
     monkeypatch.setattr(pruned._Run, "_narrow", watched)
     for name in ("default", "two-layer heads", "freeze", "freeze, two-layer heads", "graphs"):

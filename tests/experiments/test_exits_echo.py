@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from eegnn.experiments.exits_echo import ERROR, EXIT, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.studies.experiment import CellResult, Scope
 
 Numbers = dict[tuple[str, str], tuple[float, float]]
 #: Error and mean exit, as in the paper for ecc.
@@ -15,11 +15,11 @@ GOOD: Numbers = {
 }
 
 
-def table(numbers: Numbers) -> list[Measured]:
+def table(numbers: Numbers) -> list[CellResult]:
     found = []
-    for cell in cells(Plan()):
+    for cell in cells(Scope()):
         error, depth = numbers[cell.group, cell.row]
-        found.append(Measured(cell, ({"test": error, "exits": {"mean": depth}},)))
+        found.append(CellResult(cell, ({"test": error, "exits": {"mean": depth}},)))
     return found
 
 
@@ -43,6 +43,6 @@ def test_what_the_paper_says_is_checked(change: Numbers, holds: list[bool]) -> N
 
 
 def test_error_and_exit_are_read_from_the_same_runs() -> None:
-    configs = {cell.column: cell.configs for cell in cells(Plan()) if cell.group == "ecc"}
+    configs = {cell.column: cell.configs for cell in cells(Scope()) if cell.group == "ecc"}
     assert configs[ERROR] == configs[EXIT]
     assert [config.seed for config in configs[ERROR]] == [0, 1, 2, 3]

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from eegnn.analysis.run import open_run
-from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity, stopwatch
-from eegnn.experiments.study import Plan
+from eegnn.experiments import dirichlet, exits_learn, exits_time, oracle, sensitivity
+from eegnn.studies import inference_time
+from eegnn.studies.experiment import Scope
 from eegnn.train.config import make_config
 from eegnn.train.metrics import score_of
 from eegnn.train.start import train
@@ -53,7 +54,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_the_oracle_takes_the_logits_of_a_layer_that_is_right(runs: dict[str, Path]) -> None:
-    found = oracle.look(runs["sasgnn"], None)
+    found = oracle.measure(runs["sasgnn"], None)
     model, batches = open_run(runs["sasgnn"])
     whole, (test,) = batches.whole(), batches.part("test")
     assert whole is not None
@@ -69,7 +70,7 @@ def test_the_oracle_takes_the_logits_of_a_layer_that_is_right(runs: dict[str, Pa
 
 
 def test_energies_are_those_of_the_equation(runs: dict[str, Path]) -> None:
-    found = dirichlet.look(runs["sasgnn"], None)
+    found = dirichlet.measure(runs["sasgnn"], None)
     assert len(found) == 4
     model, batches = open_run(runs["sasgnn"])
     whole = batches.whole()
@@ -79,18 +80,18 @@ def test_energies_are_those_of_the_equation(runs: dict[str, Path]) -> None:
     degree = np.array([1, *[2] * 8, 1])
     scaled = h / np.sqrt(degree + 1)[:, None]
     assert found[0] == pytest.approx(2 * np.sum((scaled[1:] - scaled[:-1]) ** 2), rel=1e-5)
-    read = dirichlet.cells(Plan(quick=True))[0].quantity.read
+    read = next(iter(dirichlet.cells(Scope(quick=True)))).quantity.read
     assert read({"dirichlet": [100.0]}) == 2.0
 
 
 def test_sensitivity_is_that_of_one_test_graph(runs: dict[str, Path]) -> None:
-    found = sensitivity.look(runs["gcn"], None)
+    found = sensitivity.measure(runs["gcn"], None)
     assert len(found) == 3
     assert all(math.isfinite(value) and value >= 0 for value in found)
 
 
 def test_exit_times_are_counted(runs: dict[str, Path]) -> None:
-    found = exits_time.look(runs["eegnn"], None)
+    found = exits_time.measure(runs["eegnn"], None)
     with np.load(runs["eegnn"] / "exits.npz") as arrays:
         times = arrays["test_time"]
     assert sum(found["counts"]) == times.size == 4
@@ -98,17 +99,17 @@ def test_exit_times_are_counted(runs: dict[str, Path]) -> None:
     assert len(found["edges"]) == len(found["counts"]) + 1
 
 
-def test_the_stopwatch_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
-    seconds = stopwatch.look(runs["gcn"], None)
+def test_inference_time_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
+    seconds = inference_time.measure(runs["gcn"], None)
     assert 0 < seconds < 5
-    line = {stopwatch.STOPWATCH.field: seconds}
-    assert stopwatch.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)
+    line = {inference_time.INFERENCE_TIME.field: seconds}
+    assert inference_time.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)
 
 
 def test_exits_learn_has_many_seeds_of_one_split_and_one_of_each_split() -> None:
     runs_of = {
         (cell.group, cell.row): [(config.split, config.seed) for config in cell.configs]
-        for cell in exits_learn.cells(Plan())
+        for cell in exits_learn.cells(Scope())
     }
     assert runs_of["Minesweeper, seeds", "EEGNN"] == [(4, seed) for seed in range(100, 120)]
     assert runs_of["Tolokers, seeds", "EEGNN, as printed"] == [(4, s) for s in range(100, 110)]

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from eegnn.experiments.parameters import PAPER, cells, findings
-from eegnn.experiments.study import Measured, Plan
+from eegnn.experiments.parameters import GROUPS, PAPER, cells, findings
+from eegnn.studies.experiment import CellResult, Scope
 
 
-def table() -> list[Measured]:
-    return [Measured(cell) for cell in cells(Plan())]
+def table() -> list[CellResult]:
+    return [CellResult(cell) for cell in cells(Scope())]
 
 
 def test_all_counts_but_polynormers_are_the_papers() -> None:
     verdicts = {(m.cell.group, m.cell.row): m.verdict for m in table()}
-    assert len(verdicts) == sum(map(len, PAPER.values())) == 25
+    assert len(verdicts) == len(GROUPS) * len(PAPER[10]) == 25
     assert {row for (_, row), verdict in verdicts.items() if verdict == "equal"} == {
         "GCN", "Co-GNN", "SAS-GNN", "EEGNN",
     }  # fmt: skip
@@ -34,5 +34,5 @@ def test_the_differences_are_explained_to_the_last_parameter() -> None:
 )
 def test_a_count_is_that_of_the_formula(group: str, row: str, layers: int, count: int) -> None:
     place = (group, row, f"{layers} layers")
-    (found,) = (c for c in cells(Plan()) if (c.group, c.row, c.column) == place)
+    (found,) = (c for c in cells(Scope()) if (c.group, c.row, c.column) == place)
     assert found.known == count

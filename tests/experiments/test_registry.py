@@ -8,31 +8,31 @@ from eegnn.data.registry import DATASETS
 from eegnn.data.registry import find as find_dataset
 from eegnn.experiments import registry
 from eegnn.experiments.registry import EXPERIMENTS, by_cost, find, missing_data
-from eegnn.experiments.study import Measured, Plan
 from eegnn.io import MODELS
+from eegnn.studies.experiment import CellResult, Scope
 from eegnn.train.config import make_config
 from eegnn.train.models import NAMES
 
-PLANS = {"full": Plan(), "quick": Plan(quick=True)}
+SCOPES = {"full": Scope(), "quick": Scope(quick=True)}
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
-every_plan = pytest.mark.parametrize("plan", PLANS)
+every_scope = pytest.mark.parametrize("scope", SCOPES)
 
 
 @every_experiment
-@every_plan
-def test_its_runs_can_be_trained(name: str, plan: str) -> None:
+@every_scope
+def test_its_runs_can_be_trained(name: str, scope: str) -> None:
     experiment = find(name)
     assert experiment.name == name
-    for config in experiment.configs(PLANS[plan]):
+    for config in experiment.configs(SCOPES[scope]):
         name, family = config.dataset.partition("@")[0], config.dataset.partition("-")[0]
         assert name in DATASETS or family in ("echo", "transfer")
         assert config.options.keys() <= MODELS[NAMES[config.model]].defaults().keys()
 
 
 @every_experiment
-@every_plan
-def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, plan: str) -> None:
-    cells = find(name).cells(PLANS[plan])
+@every_scope
+def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, scope: str) -> None:
+    cells = list(find(name).cells(SCOPES[scope]))
     places = [(cell.group, cell.row, cell.column) for cell in cells]
     assert len(set(places)) == len(places) > 0
     assert all(bool(cell.configs) == (cell.known is None) for cell in cells)
@@ -42,14 +42,14 @@ def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, plan: 
 def test_the_quick_version_is_cheaper_and_its_findings_need_runs(name: str) -> None:
     experiment = find(name)
     assert experiment.minutes[1] <= experiment.minutes[0]
-    cells = experiment.cells(PLANS["full"])
-    found = experiment.findings([Measured(cell) for cell in cells])
+    cells = list(experiment.cells(SCOPES["full"]))
+    found = experiment.findings([CellResult(cell) for cell in cells])
     if all(cell.configs for cell in cells):
         assert all(finding.holds is None for finding in found)
 
 
 #: A run that has everything that any experiment reads.
-LINE = {
+RECORD = {
     "test": 0.5,
     "params": 100,
     "exits": {"min": 1, "median": 2.0, "mean": 2.5, "max": 4, "histogram": [0, 1, 2, 0, 1]},
@@ -71,7 +71,7 @@ LINE = {
 def test_with_all_runs_each_cell_has_a_number_and_each_finding_is_decided(name: str) -> None:
     experiment = find(name)
     table = [
-        Measured(cell, (LINE,) * len(cell.configs)) for cell in experiment.cells(PLANS["full"])
+        CellResult(cell, (RECORD,) * len(cell.configs)) for cell in experiment.cells(SCOPES["full"])
     ]
     assert all(m.mean is not None for m in table)
     assert all(m.verdict != "not run" for m in table)
@@ -101,10 +101,10 @@ def test_data_that_needs_the_network_is_missed(
 ) -> None:
     monkeypatch.delenv("EEGNN_MIRROR", raising=False)
     root = tmp_path_factory.mktemp("empty")
-    found = missing_data(find("depth-webkb").configs(Plan()), root)
+    found = missing_data(find("depth-webkb").configs(Scope()), root)
     assert found == ["texas", "wisconsin", "cornell"]
-    monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.experiments.tiny")
-    assert missing_data(find("tiny").configs(Plan()), root) == []
+    monkeypatch.setitem(registry.EXPERIMENTS, "tiny", "tests.studies.tiny")
+    assert missing_data(find("tiny").configs(Scope()), root) == []
 
 
 def test_a_share_is_missed_where_the_whole_is(
@@ -113,5 +113,5 @@ def test_a_share_is_missed_where_the_whole_is(
     monkeypatch.delenv("EEGNN_MIRROR", raising=False)
     config = make_config({"dataset": "peptides-func@0.1"})
     assert missing_data([config], tmp_path) == ["peptides-func@0.1"]
-    (tmp_path / find_dataset("peptides-func").home / "processed").mkdir(parents=True)
+    (tmp_path / find_dataset("peptides-func").folder / "processed").mkdir(parents=True)
     assert missing_data([config], tmp_path) == []

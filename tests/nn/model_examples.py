@@ -31,8 +31,8 @@ def lively(model: Exiting, scale: float = 8.0, continue_bias: float = 2.0) -> Ex
     assert isinstance(confidence, Confidence)
     assert isinstance(temperature, Temperature)
     for head in (confidence.head, temperature.head):
-        head.reset_parameters()  # type: ignore[operator]
-    last = confidence.head.lins[-1]  # type: ignore[index]
+        head.reset_parameters()
+    last = confidence.head.lins[-1]
     assert isinstance(last, nn.Linear)
     with torch.no_grad():
         last.weight.mul_(scale)

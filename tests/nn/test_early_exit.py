@@ -239,14 +239,14 @@ def test_observe_sees_the_states_before_the_first_step_and_after_each(
 def test_trace_decodes_everyone_after_every_step(level: str) -> None:
     graph = batch_of_graphs(43)
     model = make(43, level=level).eval()
-    x, logits = features(43, graph.num_nodes), []
+    x = features(43, graph.num_nodes)
     adj = Adjacency.from_edge_index(graph.edge_index(), graph.num_nodes, graph.batch())
-    hook = model.loop.confidence.register_forward_hook(  # type: ignore[attr-defined]
-        lambda _, given, out: logits.append(out.detach().numpy())
-    )
     with torch.no_grad():
         out, log_stay = model.loop.trace(model.encoder(x), adj, readout=model.decoder)
-    hook.remove()
+    whole = transcribed(model, graph, x, exit_threshold=1.0)
+    program = model.program(adj)
+    seen = [program.units(torch.from_numpy(h), adj) for h in whole.states[:L]]
+    logits = [model.loop.confidence(h, adj).detach().numpy() for h in seen]
     assert len(out) == len(log_stay) == len(logits) == L
     survival = np.ones(log_stay.size(1))
     for layer in range(L):

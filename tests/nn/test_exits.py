@@ -87,16 +87,22 @@ def test_a_unit_is_recorded_when_it_first_leaves_and_the_last_step_takes_the_res
     recorder = record([[True, False, False], [False, True, False], [True, False, False]])
     assert recorder.layer.tolist() == [1, 2, 3]
     assert recorder.left.all()
-    assert recorder.time.tolist() == [1.0, 3.0, 6.0]
-    assert recorder.state is not None
-    assert recorder.state.tolist() == [[1.0], [2.0], [3.0]]
-    assert recorder.finish(expected=False)[1].cost.item() == pytest.approx(6 / 3 / 4)
+    state, exits = recorder.finish(expected=False)
+    assert state.tolist() == [[1.0], [2.0], [3.0]]
+    assert exits.time.tolist() == [1.0, 3.0, 6.0]
+    assert exits.cost.item() == pytest.approx(6 / 3 / 4)
+
+
+def test_states_at_the_exits_are_the_same_without_gradients() -> None:
+    leave = [[False, True, False, False], [True, False, False, False], [False] * 4]
+    with torch.no_grad():
+        kept = record(leave).finish(expected=False)[0]
+    assert torch.equal(kept, record(leave).finish(expected=False)[0])
 
 
 def test_before_the_last_step_some_have_not_left() -> None:
     recorder = record([[True, False], [True, False]])
     assert recorder.left.tolist() == [True, False]
-    assert recorder.time.tolist() == [1.0, 3.0]
 
 
 def test_the_expected_cost_counts_each_step_with_the_probability_of_taking_it() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from eegnn import Adjacency, SASConv
-from eegnn.nn.sas import EdgeTerm
+from eegnn.nn.sas_conv import EdgeTerm
 
 SEEDS = range(5)
 N, M = 8, 16

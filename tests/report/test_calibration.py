@@ -40,16 +40,8 @@ def test_the_cheapest_rule_that_keeps_a_share_of_the_score(found: Calibration) -
 
 @pytest.mark.parametrize("found", [HIGHER, LOWER])
 def test_the_picture_shows_the_test_units(
-    found: Calibration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: Calibration, tmp_path: Path, drawn: list[Figure]
 ) -> None:
-    drawn: list[Figure] = []
-    save = Figure.savefig
-
-    def see(figure: Figure, *given: object, **options: object) -> None:
-        drawn.append(figure)
-        save(figure, *given, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Figure, "savefig", see)
     draw_calibration(found, tmp_path / "calibration.png")
     assert (tmp_path / "calibration.png").stat().st_size > 0
     (axes,) = drawn[0].axes

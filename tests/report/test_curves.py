@@ -40,20 +40,6 @@ def written(path: Path, lines: list[dict[str, Any]], summary: Any = None, **sett
     return path
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that are saved."""
-    kept: list[Figure] = []
-    plain = Figure.savefig
-
-    def savefig(figure: Figure, *args: Any, **kwargs: Any) -> None:
-        kept.append(figure)
-        plain(figure, *args, **kwargs)
-
-    monkeypatch.setattr(Figure, "savefig", savefig)
-    return kept
-
-
 def panels(figure: Figure) -> tuple[Axes, Axes, Axes | None]:
     """Loss, validation score, exits."""
     loss = next(axis for axis in figure.axes if axis.get_ylabel() == "training loss")

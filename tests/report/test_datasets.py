@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from eegnn.data.registry import DATASETS
-from eegnn.report.datasets import dataset_rows, datasets_table, table_of
+from eegnn.report.datasets import dataset_rows, table_of
 from tests.data.tiny import tiny_mirror
 
 
@@ -58,7 +58,7 @@ def test_measuring_finds_what_is_not_as_published(tmp_path: Path) -> None:
 
 
 def test_a_wide_table_has_a_line_for_each_data_set_with_licence_and_source(tmp_path: Path) -> None:
-    text = printed(datasets_table(root=tmp_path, width=180), 180)
+    text = printed(table_of(dataset_rows(root=tmp_path), 180), 180)
     for name in DATASETS:
         assert sum(line.split()[:1] == [name] for line in text.splitlines()) == 1
     tolokers = next(line for line in text.splitlines() if line.startswith("tolokers"))
@@ -70,7 +70,7 @@ def test_a_wide_table_has_a_line_for_each_data_set_with_licence_and_source(tmp_p
 
 
 def test_a_narrow_table_leaves_columns_out_rather_than_cutting_them(tmp_path: Path) -> None:
-    text = printed(datasets_table(root=tmp_path, width=80), 80)
+    text = printed(table_of(dataset_rows(root=tmp_path), 80), 80)
     assert "…" not in text
     assert "Platonov" not in text
     assert all(len(line) <= 80 for line in text.splitlines())
@@ -116,7 +116,7 @@ def test_a_checked_table_has_a_line_each_and_the_differences_below(width: int) -
 
 
 def test_a_single_data_set_is_shown_in_full(tmp_path: Path) -> None:
-    text = printed(datasets_table(["wisconsin"], tmp_path), 200)
+    text = printed(table_of(dataset_rows(["wisconsin"], tmp_path)), 200)
     assert "the paper's edge homophily of 0.20" in text
     assert "https://github.com/graphdml-uiuc-jlu/geom-gcn" in text
 

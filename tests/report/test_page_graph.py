@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from eegnn import Adjacency
-from eegnn.analysis.layers import outputs_by_layer
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.problem import Problem
 from eegnn.nn.model import GraphModel
@@ -41,9 +40,7 @@ def made(problem: Problem, model: str = "eegnn", **options: Any) -> tuple[GraphM
 
 def explored(problem: Problem, **options: Any) -> tuple[GraphModel, dict[str, Any]]:
     model, batches = made(problem, **options)
-    whole = batches.whole()
-    everyone = None if whole is None else outputs_by_layer(model, whole.x, whole.adj)
-    return model, explorer(model, batches, everyone)
+    return model, explorer(model, batches)
 
 
 def test_nodes_are_followed_through_the_layers() -> None:
@@ -187,7 +184,6 @@ def test_ten_thousand_cells_take_little_room() -> None:
     )
     torch.manual_seed(0)
     model = undecided(build_model(small_config(num_layers=20), problem), problem)
-    everyone = outputs_by_layer(model, board.x, board.edge_index)
-    found = explorer(model, Batches(problem, 1), everyone)
+    found = explorer(model, Batches(problem, 1))
     assert found["side"] == 100
     assert len(script_json(found)) < 4e6

@@ -8,10 +8,10 @@ from eegnn import Adjacency
 from eegnn.data.minesweeper import minesweeper
 from eegnn.report.page_layout import (
     board_side,
-    cells,
-    into_unit_square,
-    neighbourhood,
+    grid_shape,
+    sample_nodes,
     spring_layout,
+    to_unit_square,
 )
 from tests.graphs import both_ways
 from tests.train.problems import ring
@@ -35,19 +35,19 @@ def test_other_graphs_are_no_board() -> None:
 
 
 def test_a_sample_is_around_its_start() -> None:
-    found = neighbourhood(adjacency(ring(1000), 1000), 500, 21)
+    found = sample_nodes(adjacency(ring(1000), 1000), 500, 21)
     assert found.tolist() == list(range(490, 511))
 
 
 def test_a_hub_does_not_fill_a_sample_alone() -> None:
     arms = [(0, k) for k in range(1, 101)] + [(k, 100 + k) for k in range(1, 101)]
-    found = neighbourhood(adjacency(both_ways(arms), 201), 0, 13)
+    found = sample_nodes(adjacency(both_ways(arms), 201), 0, 13)
     assert len(found) == 13
     assert sum(1 <= node <= 100 for node in found) < 12
 
 
 def test_a_sample_goes_on_in_other_components() -> None:
-    found = neighbourhood(adjacency(both_ways([(0, 1), (2, 3), (4, 5)]), 7), 0, 7)
+    found = sample_nodes(adjacency(both_ways([(0, 1), (2, 3), (4, 5)]), 7), 0, 7)
     assert found.tolist() == list(range(7))
 
 
@@ -70,11 +70,11 @@ def test_neighbours_are_drawn_close_to_each_other() -> None:
 
 
 def test_proportions_are_kept() -> None:
-    found = into_unit_square(np.array([[0.0, 0.0], [8.0, 0.0], [8.0, 4.0]]))
+    found = to_unit_square(np.array([[0.0, 0.0], [8.0, 0.0], [8.0, 4.0]]))
     np.testing.assert_allclose(found, [[0, 0.25], [1, 0.25], [1, 0.75]], atol=0.01)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 35, 48])
 def test_every_graph_has_a_cell(count: int) -> None:
-    columns, rows = cells(count)
+    columns, rows = grid_shape(count)
     assert columns * (rows - 1) < count <= columns * rows

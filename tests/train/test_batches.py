@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eegnn.data.problem import Problem
-from eegnn.train.batches import Batches, Units
+from eegnn.train.batches import Batches, MiniBatch
 from tests.train.problems import (
     KINDS,
     graph_problem,
@@ -33,7 +33,7 @@ def order_of(found: list[list[int]]) -> tuple[int, ...]:
 
 def epoch(batches: Batches, generator: torch.Generator) -> list[list[int]]:
     """The graphs of each batch of one epoch."""
-    return [units.labels.tolist() for units in batches.training(generator)]
+    return [batch.labels.tolist() for batch in batches.training(generator)]
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -77,7 +77,7 @@ def test_parts_are_batched_in_the_order_of_the_split(part: str) -> None:
     batches = Batches(problem, 4)
     expected: Tensor = getattr(problem, part)
     for _ in range(2):
-        found = [units.labels for units in batches.part(part)]
+        found = [batch.labels for batch in batches.part(part)]
         assert torch.cat(found).tolist() == expected.tolist()
 
 
@@ -88,23 +88,23 @@ def test_parts_are_made_once() -> None:
 
 def test_a_batch_holds_the_graphs_side_by_side() -> None:
     problem = graph_problem()
-    (units,) = Batches(problem, 100).part("val")
+    (batch,) = Batches(problem, 100).part("val")
     graphs = [problem.graphs[i] for i in problem.val.tolist()]
-    assert units.x is not None
-    assert torch.equal(units.x, torch.cat([graph.x for graph in graphs]))
-    assert units.adj.num_graphs == len(graphs)
-    assert units.adj.batch is not None
-    assert units.adj.batch.bincount().tolist() == [graph.num_nodes for graph in graphs]
-    assert units.adj.num_edges == sum(graph.num_edges for graph in graphs)
+    assert batch.x is not None
+    assert torch.equal(batch.x, torch.cat([graph.x for graph in graphs]))
+    assert batch.adj.num_graphs == len(graphs)
+    assert batch.adj.batch is not None
+    assert batch.adj.batch.bincount().tolist() == [graph.num_nodes for graph in graphs]
+    assert batch.adj.num_edges == sum(graph.num_edges for graph in graphs)
 
 
 def test_all_nodes_of_a_batch_count_where_nodes_are_predicted() -> None:
     problem = regression_problem()
-    (units,) = Batches(problem, 100).part("test")
+    (batch,) = Batches(problem, 100).part("test")
     targets = [problem.graphs[i].y for i in problem.test.tolist()]
-    assert torch.equal(units.labels, torch.cat(targets))
-    out = torch.arange(len(units.labels))
-    assert units.of(out) is out
+    assert torch.equal(batch.labels, torch.cat(targets))
+    out = torch.arange(len(batch.labels))
+    assert batch.select(out) is out
 
 
 def test_the_parts_of_one_graph_share_it() -> None:
@@ -112,9 +112,9 @@ def test_the_parts_of_one_graph_share_it() -> None:
     whole = batches.whole()
     assert whole is not None
     for part in ("train", "val", "test"):
-        (units,) = batches.part(part)
-        assert units.adj is whole.adj
-        assert units.x is whole.x
+        (batch,) = batches.part(part)
+        assert batch.adj is whole.adj
+        assert batch.x is whole.x
     (training,) = batches.training(seeded())
     assert training.adj is whole.adj
 
@@ -123,10 +123,10 @@ def test_the_parts_of_one_graph_differ_in_the_nodes_that_count() -> None:
     problem = node_problem()
     batches = Batches(problem, 4)
     for part in ("train", "val", "test"):
-        (units,) = batches.part(part)
+        (batch,) = batches.part(part)
         index: Tensor = getattr(problem, part)
-        assert torch.equal(units.labels, problem.graphs[0].y[index])
-        assert torch.equal(units.of(torch.arange(40)), index)
+        assert torch.equal(batch.labels, problem.graphs[0].y[index])
+        assert torch.equal(batch.select(torch.arange(40)), index)
 
 
 def test_one_graph_needs_no_order() -> None:
@@ -147,9 +147,9 @@ def test_edge_features_come_along() -> None:
     assert whole.edge_attr is problem.graphs[0].edge_attr
 
 
-def test_without_an_index_all_units_count() -> None:
+def test_without_an_index_all_batch_count() -> None:
     whole = Batches(node_problem(), 1).whole()
-    assert isinstance(whole, Units)
+    assert isinstance(whole, MiniBatch)
     assert whole.y is not None
     assert torch.equal(whole.labels, whole.y)
 
@@ -159,11 +159,11 @@ def test_categories_become_columns_of_zeros_and_ones(size: int) -> None:
     problem = molecule_problem()
     graphs = [problem.graphs[i] for i in problem.val.tolist()]
     batches = Batches(problem, size).part("val")
-    x = torch.cat([units.x for units in batches if units.x is not None])
+    x = torch.cat([batch.x for batch in batches if batch.x is not None])
     codes = torch.cat([graph.x for graph in graphs])
     assert torch.equal(x[:, : KINDS[0]], (codes[:, :1] == torch.arange(KINDS[0])).float())
     assert torch.equal(x[:, KINDS[0] :], (codes[:, 1:] == torch.arange(KINDS[1])).float())
-    bonds = torch.cat([units.edge_attr for units in batches if units.edge_attr is not None])
+    bonds = torch.cat([batch.edge_attr for batch in batches if batch.edge_attr is not None])
     assert (
         bonds.argmax(dim=1).tolist() == torch.cat([g.edge_attr for g in graphs]).view(-1).tolist()
     )
@@ -171,16 +171,16 @@ def test_categories_become_columns_of_zeros_and_ones(size: int) -> None:
 
 
 def test_batches_that_are_kept_stay_small() -> None:
-    (units,) = Batches(molecule_problem(), 100).part("val")
-    assert units.nodes is not None
-    assert units.x is not None
-    assert units.nodes.size(1) == len(KINDS)
-    assert units.x is not units.x
+    (batch,) = Batches(molecule_problem(), 100).part("val")
+    assert batch.raw_x is not None
+    assert batch.x is not None
+    assert batch.raw_x.size(1) == len(KINDS)
+    assert batch.x is not batch.x
 
 
 def test_a_kind_that_does_not_exist_is_named() -> None:
     problem = molecule_problem()
     problem.graphs[int(problem.train[3])].edge_attr[1, 0] = 3
-    (units,) = Batches(problem, 100).training(seeded())
+    (batch,) = Batches(problem, 100).training(seeded())
     with pytest.raises(ValueError, match=r"edge_attr: column 0 .* in 0 … 2, got 3"):
-        _ = units.edge_attr
+        _ = batch.edge_attr

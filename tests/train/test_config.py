@@ -174,3 +174,17 @@ def test_an_override_without_key_or_value_is_named(pair: str) -> None:
     with pytest.raises(ValueError, match="--set needs key=value") as caught:
         parse_overrides([pair])
     assert repr(pair) in str(caught.value)
+
+
+@pytest.mark.parametrize("pairs", [["options=3"], ["options=3", "options.nu0=1"], ["options=[]"]])
+def test_options_that_are_no_table_are_named(pairs: list[str]) -> None:
+    with pytest.raises(ValueError, match="options"):
+        make_config({"dataset": "x"}, parse_overrides(pairs))
+
+
+@pytest.mark.parametrize(
+    "pair", ["lr=Infinity", "weight_decay=Infinity", "cost_weight=Infinity", "epochs=true"]
+)
+def test_infinite_numbers_and_booleans_as_numbers_are_refused(pair: str) -> None:
+    with pytest.raises(ValueError, match=pair.partition("=")[0]):
+        make_config({"dataset": "x"}, parse_overrides([pair]))

@@ -14,9 +14,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eegnn.train import distributed
+from eegnn.distributed import Ranks
 from eegnn.train.batches import Batches
-from eegnn.train.distributed import ALONE, Ranks, join
+from eegnn.train.distributed import seed_rank
 from eegnn.train.run import RunFolder
 from tests.train.problems import graph_problem, node_problem, timeless
 from tests.train.test_batches import numbered, seeded
@@ -25,78 +25,46 @@ from tests.train.torchrun import CASES, EPOCHS, KILLED_AFTER
 ROOT = Path(__file__).parents[2]
 
 
-def one_of(rank: int, size: int) -> Ranks:
-    ranks = Ranks()
-    ranks.rank, ranks.size = rank, size
-    return ranks
-
-
 @settings(max_examples=30, deadline=None)
 @given(count=st.integers(14, 40), batch_size=st.integers(1, 50), size=st.integers(1, 5))
 def test_ranks_share_the_batches_of_one_process(count: int, batch_size: int, size: int) -> None:
     problem = numbered(graph_problem(count))
-    whole = [units.labels.tolist() for units in Batches(problem, batch_size).training(seeded())]
+    whole = [batch.labels.tolist() for batch in Batches(problem, batch_size).training(seeded())]
     shares = [
-        list(Batches(problem, batch_size, ranks=one_of(rank, size)).training(seeded()))
+        list(Batches(problem, batch_size, ranks=Ranks(rank, size)).training(seeded()))
         for rank in range(size)
     ]
     assert {len(share) for share in shares} == {len(whole)}, "all ranks take all steps"
-    for batch, *parts in zip(whole, *shares, strict=True):
-        found = [label for units in parts if not units.stand_in for label in units.labels.tolist()]
-        assert Counter(found) == Counter(batch), "no graph twice, none lost"
-        assert sum(units.count for units in parts) == len(batch)
-        assert max(units.count for units in parts) - min(units.count for units in parts) <= 1
+    for whole_batch, *parts in zip(whole, *shares, strict=True):
+        found = [label for batch in parts if not batch.is_dummy for label in batch.labels.tolist()]
+        assert Counter(found) == Counter(whole_batch), "no graph twice, none lost"
+        counts = [batch.num_targets for batch in parts]
+        assert sum(counts) == len(whole_batch)
+        assert max(counts) - min(counts) <= 1
     for part in ("val", "test"):
         batches = [
-            Batches(problem, batch_size, ranks=one_of(rank, size)).part(part)
-            for rank in range(size)
+            Batches(problem, batch_size, ranks=Ranks(rank, size)).part(part) for rank in range(size)
         ]
-        found = [label for own in batches for units in own for label in units.labels.tolist()]
+        found = [label for own in batches for batch in own for label in batch.labels.tolist()]
         assert sorted(found) == sorted(getattr(problem, part).tolist())
 
 
 def test_one_graph_is_not_shared_out() -> None:
     with pytest.raises(ValueError, match="is one graph, and torchrun shares out many"):
-        Batches(node_problem(), 1, ranks=one_of(0, 2))
+        Batches(node_problem(), 1, ranks=Ranks(0, 2))
 
 
 def test_random_numbers_differ_by_rank_and_epoch() -> None:
     drawn = set()
     for rank, epoch in ((0, 0), (1, 0), (0, 1)):
-        one_of(rank, 2).seed(0, epoch)
+        seed_rank(Ranks(rank, 2), 0, epoch)
         drawn.add(torch.rand(1).item())
     assert len(drawn) == 3
-
-
-def test_a_process_on_its_own_joins_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert join() is ALONE
-
-
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
-    with pytest.raises(ImportError, match=r"pip install 'eegnn\[distributed\]'"):
-        join()
-
-
-def test_a_failure_is_told_where_the_store_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MASTER_ADDR", "localhost")
-    monkeypatch.setenv("MASTER_PORT", "1")
-    monkeypatch.setattr("signal.signal", lambda *given: None)
-
-    def unreachable(*given: Any, **named: Any) -> None:
-        raise RuntimeError("connection refused")
-
-    monkeypatch.setattr(torch.distributed, "TCPStore", unreachable)
-    assert distributed.fails_first()
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """Everything that several processes do, in one program; see `torchrun.py`."""
-    pytest.importorskip("lightning_fabric", reason="needs eegnn[distributed]")
     where = tmp_path_factory.mktemp("torchrun") / "work"
     ran = subprocess.run(
         [sys.executable, "-m", "tests.train.torchrun", str(where)],
@@ -192,9 +160,3 @@ def test_a_killed_run_goes_on_with_any_number_of_processes(size: int, done: Any)
     assert summary["epochs"] == EPOCHS
     about = json.loads((where / f"resumed-{size}" / "config.json").read_text())
     assert about["versions"]["processes"] == "2", "it was begun with two"
-
-
-@needs_fork
-@pytest.mark.slow
-def test_one_process_does_not_import_fabric(done: Any) -> None:
-    assert not done[1]["imported"]

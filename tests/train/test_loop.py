@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from eegnn.data.problem import Problem
 from eegnn.train.batches import Batches
@@ -118,6 +120,20 @@ def test_the_test_figure_is_that_of_the_first_best_validation_epoch(
     assert summary["best_epoch"] == best["epoch"]
     assert (summary["val"], summary["test"]) == (best["val"], best["test"])
     assert best["epoch"] < 40, "the problem is meant to have its best epoch before the end"
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.filterwarnings("ignore:nobody left")
+def test_many_graphs_are_tested_when_validation_improves(problem: str, tmp_path: Path) -> None:
+    lines = lines_of(new_run(tmp_path, PROBLEMS[problem](), epochs=40, lr=0.05, batch_size=4))
+    sign = -1 if problem == "regression" else 1
+    best, improved = -math.inf, []
+    for line in lines:
+        improved.append(sign * line["val"] > best)
+        best = max(best, sign * line["val"])
+    assert not all(improved)
+    tested = [line["test"] is not None for line in lines]
+    assert tested == ([True] * 40 if problem == "node" else improved)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -255,3 +271,23 @@ def test_the_model_hears_of_each_epoch(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(type(trainer.model), "before_epoch", lambda model, n: heard.append(n))
     trainer.fit()
     assert heard == [1, 2, 3]
+
+
+def test_edge_features_are_not_given_to_models_that_take_none(tmp_path: Path) -> None:
+    assert new_run(tmp_path, node_problem(edge_dim=2), model="gcn").fit()["epochs"] == 5
+
+
+def test_a_line_holds_the_learning_rate_of_its_epoch(tmp_path: Path) -> None:
+    trainer = new_run(tmp_path, node_problem(), epochs=3, lr=0.04, schedule="cosine")
+    trainer.fit()
+    rates = [line["lr"] for line in trainer.folder.metrics()]
+    assert rates == pytest.approx([0.04, 0.04, 0.02])
+
+
+def test_a_graph_without_nodes_is_scored_too(tmp_path: Path) -> None:
+    problem = graph_problem()
+    made = list(problem.graphs)
+    made[int(problem.val[-1])] = Data(
+        x=torch.zeros(0, 2), edge_index=torch.zeros(2, 0, dtype=torch.int64), y=torch.tensor([0])
+    )
+    assert math.isfinite(new_run(tmp_path, replace(problem, graphs=made)).fit()["val"])

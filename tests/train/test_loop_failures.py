@@ -198,3 +198,10 @@ def test_an_unfinished_run_has_no_summary(tmp_path: Path) -> None:
         trainer.fit()
     assert trainer.folder.summary() is None
     assert isinstance(trainer.folder.model(), torch.nn.Module)
+
+
+def test_outputs_that_are_not_finite_have_no_score(tmp_path: Path) -> None:
+    problem = node_problem(metric="accuracy")
+    trainer = new_run(tmp_path, problem, model="gcn", lr=1e20, epochs=1)
+    with pytest.raises(TrainingError):  # ends with val 0.5 and test 0.9 from NaN outputs
+        trainer.fit()

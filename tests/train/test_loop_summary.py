@@ -75,11 +75,15 @@ def test_exits_are_those_of_the_best_weights(problem: Problem, tmp_path: Path) -
     with np.load(tmp_path / "exits.npz") as exits:
         assert set(exits.files) == {"val_layer", "val_time", "test_layer", "test_time"}
         for part in ("val", "test"):
-            (units,) = trainer.batches.part(part)
-            _, expected = best.predict(units.x, units.adj)
+            (batch,) = trainer.batches.part(part)
+            _, expected = best.predict(batch.x, batch.adj)
             assert exits[f"{part}_layer"].dtype == np.int64
-            np.testing.assert_array_equal(exits[f"{part}_layer"], units.of(expected.layer).numpy())
-            np.testing.assert_array_equal(exits[f"{part}_time"], units.of(expected.time).numpy())
+            np.testing.assert_array_equal(
+                exits[f"{part}_layer"], batch.select(expected.layer).numpy()
+            )
+            np.testing.assert_array_equal(
+                exits[f"{part}_time"], batch.select(expected.time).numpy()
+            )
 
 
 def test_exit_statistics_are_those_of_the_test_part(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eegnn import Adjacency
-from eegnn.train.batches import Units
+from eegnn.train.batches import MiniBatch
 from eegnn.train.losses import choose_loss
 
 OUT = torch.tensor([[1.0, -1.0], [0.5, 2.0]])
@@ -14,8 +14,7 @@ ADJ = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
 
 
 def value_of(name: str, task: str, y: torch.Tensor, out: torch.Tensor = OUT) -> float:
-    units = Units(None, None, ADJ, y)
-    return choose_loss(name, task)(out, units).item()
+    return choose_loss(name, task)(out, MiniBatch(None, None, ADJ, y)).item()
 
 
 def test_classification_is_trained_with_the_cross_entropy() -> None:
@@ -55,5 +54,5 @@ def test_a_loss_for_regression_is_refused_elsewhere(name: str, task: str) -> Non
 
 
 def test_only_units_that_count_are_in_the_loss() -> None:
-    units = Units(None, None, ADJ, torch.zeros(2, 2), index=torch.tensor([0]))
+    units = MiniBatch(None, None, ADJ, torch.zeros(2, 2), index=torch.tensor([0]))
     assert choose_loss("l1", "regression")(10 * OUT, units).item() == pytest.approx(10)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from eegnn.train.metrics import ERRORS, METRICS, better
+from eegnn.train.metrics import ERRORS, METRICS, better, score_of
 
 NAN = math.nan
 
@@ -85,3 +85,20 @@ def test_what_is_not_a_number_is_never_better(metric: str) -> None:
 
 def test_exactly_the_errors_are_better_when_smaller() -> None:
     assert {name for name in METRICS if better(name, 0.0, 1.0)} == {"mae", "mse"}
+
+
+def test_errors_are_on_the_scale_of_the_problem() -> None:
+    out, y = torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [2.0]])
+    assert score_of(out, y, "mae") == pytest.approx(0.5)
+    assert score_of(out, y, "mae", scale=10.0) == pytest.approx(5.0)
+
+
+def test_classes_are_scored_by_the_metric() -> None:
+    out, y = torch.tensor([[0.0, 1.0], [0.5, 0.0], [0.0, 0.1]]), torch.tensor([1, 0, 0])
+    assert score_of(out, y, "accuracy") == pytest.approx(2 / 3)
+    assert score_of(out, y, "roc_auc") == 1.0
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_what_is_not_finite_has_no_score(bad: float) -> None:
+    assert math.isnan(score_of(torch.tensor([[bad, 1.0]]), torch.tensor([1]), "accuracy"))

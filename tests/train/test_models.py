@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -89,3 +90,20 @@ def test_the_same_seed_gives_the_same_weights() -> None:
     first, again, other = (torch.cat([p.view(-1) for p in m.parameters()]) for m in models)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"in_channels": 3},
+        {"out_channels": 7},
+        {"level": "graph"},
+        {"task": "regression"},
+        {"edge_dim": 3},
+        {"hidden_channels": 16},
+        {"num_layers": 2},
+    ],
+)
+def test_what_the_problem_or_a_setting_decides_is_no_option(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"options.{next(iter(options))} is no option"):
+        build_model(small_config(options=options), node_problem())

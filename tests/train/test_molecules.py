@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from eegnn.data.mirror import MIRROR
+from eegnn.data.download import MIRROR
 from eegnn.train.config import make_config
 from eegnn.train.start import train
 from tests.train.problems import molecule_problem, new_run

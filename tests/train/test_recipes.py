@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -109,3 +110,16 @@ def test_every_recipe_of_eegnn_clips_gradients(path: Path) -> None:
 
 def test_every_recipe_is_for_a_data_set() -> None:
     assert {path.parent.name for path in SHIPPED} <= {*DATASETS, *GENERATED}
+
+
+@pytest.mark.parametrize("content", [3, [1], "ab", None])
+def test_a_configuration_of_the_wrong_kind_is_refused_by_name(content: Any, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"config": content}))
+    with pytest.raises(ValueError, match=r"config\.json"):
+        read_recipe(tmp_path / "config.json")
+
+
+def test_a_recipe_that_is_not_text_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"a\.toml"):
+        read_recipe(tmp_path / "a.toml")

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from eegnn.train.run import RunFolder
 from tests.train.problems import (
     NOISY,
     Killed,
@@ -78,10 +80,13 @@ def test_a_configuration_that_was_cut_is_refused(seed: int, run: Path) -> None:
         resumed_run(run, node_problem())
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "state.pt"])
 @pytest.mark.parametrize("seed", range(10))
-def test_metrics_that_were_cut_are_refused(seed: int, run: Path, unbroken: dict[str, Any]) -> None:
-    cut(run / "metrics.jsonl", seed)
-    assert refused_by_name_or_same(run, run / "metrics.jsonl", unbroken)
+def test_metrics_and_states_that_were_cut_are_refused(
+    name: str, seed: int, run: Path, unbroken: dict[str, Any]
+) -> None:
+    cut(run / name, seed)
+    assert refused_by_name_or_same(run, run / name, unbroken)
 
 
 def test_metrics_that_are_gone_are_refused(run: Path) -> None:
@@ -119,15 +124,44 @@ def test_leftovers_of_killed_writes_do_no_harm(run: Path, unbroken: dict[str, An
         (run / f".{name}.0123456789abcdef").write_bytes(b"half a fi")
     resumed_run(run, node_problem()).fit()
     assert outcome(run) == unbroken
+    assert [path.name for path in run.iterdir() if path.name.startswith(".")] == []
 
 
-def test_an_empty_state_is_refused(run: Path) -> None:
-    (run / "state.pt").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"state\.pt is damaged"):
-        resumed_run(run, node_problem())
+def test_an_empty_or_foreign_file_as_state_is_refused(run: Path) -> None:
+    for content in (b"", (run / "model.safetensors").read_bytes()):
+        (run / "state.pt").write_bytes(content)
+        with pytest.raises(ValueError, match=r"state\.pt is damaged"):
+            resumed_run(run, node_problem())
 
 
-def test_a_foreign_file_as_state_is_refused(run: Path) -> None:
-    shutil.copy(run / "model.safetensors", run / "state.pt")
-    with pytest.raises(ValueError, match=r"state\.pt is damaged"):
-        resumed_run(run, node_problem())
+@pytest.mark.parametrize("name", ["state.pt", "config.json"])
+@pytest.mark.parametrize("seed", range(30))
+def test_a_flipped_bit_is_refused_or_harmless(
+    name: str, seed: int, run: Path, unbroken: dict[str, Any]
+) -> None:
+    flip(run / name, seed)
+    refused_by_name_or_same(run, run / name, unbroken)
+
+
+def test_a_state_that_is_no_dictionary_is_refused_by_name(run: Path) -> None:
+    torch.save([1, 2], run / "state.pt")
+    with pytest.raises(ValueError, match=r"state\.pt"):
+        RunFolder(run).state()
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ('"epochs": 4', '"epochs": 5'),
+        ('"dropout": 0.3', '"dropout": 0.2'),
+        ('"seed": 0', '"seed": 1'),
+    ],
+)
+def test_a_digit_flipped_in_the_configuration_is_refused_or_harmless(
+    good: str, bad: str, run: Path, unbroken: dict[str, Any]
+) -> None:
+    file = run / "config.json"
+    text = file.read_text()
+    assert good in text
+    file.write_text(text.replace(good, bad))
+    refused_by_name_or_same(run, file, unbroken)

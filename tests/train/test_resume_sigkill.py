@@ -21,7 +21,6 @@ DRIVER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
 import torch
-from eegnn.nn.compiled import pytorch_alone
 from tests.train import problems
 
 torch.set_num_threads(1)
@@ -35,8 +34,7 @@ def live(path):
         trainer = problems.resumed_run(path, problem)
     else:
         trainer = problems.new_run(path, problem, epochs=60, batch_size=7, **problems.NOISY)
-    with pytorch_alone():  # loading the kernels takes longer than these lives last
-        trainer.fit()
+    trainer.fit()
 
 
 def fork(path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,10 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         b"[]",
         b"{}",
         b'{"config": {}}',
+        b'{"config": 3}',
+        b'{"config": [1]}',
+        b'{"config": "ab"}',
+        b'{"config": null}',
         b'{"config": {"dataset": "x", "lr": -1}}',
         b'{"config": {"dataset": "x", "optins": {}}}',
         b'{"config": {"dataset": "x", "options": 3}}',
@@ -170,3 +175,10 @@ def test_the_best_model_is_loaded(folder: RunFolder) -> None:
 
 def test_its_repr_names_the_folder() -> None:
     assert repr(RunFolder(Path("runs/cora"))) == "RunFolder('runs/cora')"
+
+
+@pytest.mark.parametrize("name", ["summary.json", "metrics.jsonl"])
+def test_damaged_records_are_refused_by_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text('{"epoch"\n')
+    with pytest.raises(ValueError, match=re.escape(name)):
+        getattr(RunFolder(tmp_path), name.split(".")[0])()

@@ -16,10 +16,9 @@ from eegnn.data.npz import write_npz
 from eegnn.train import tune as tune_module
 from eegnn.train.config import Config, make_config
 from eegnn.train.recipes import read_recipe
-from eegnn.train.spaces import SPACES, find_space
 from eegnn.train.start import train
 from eegnn.train.storage import open_storage
-from eegnn.train.tune import _repeats, tune
+from eegnn.train.tune import tune
 
 
 @pytest.fixture
@@ -105,29 +104,6 @@ def test_a_storage_that_cannot_be_opened_is_named(
         open_storage(f"sqlite:///{tmp_path / 'missing' / 'study.db'}")
 
 
-@pytest.mark.parametrize("family", SPACES)
-def test_every_space_gives_settings_that_exist(family: str) -> None:
-    for model, space in SPACES[family].items():
-        study = optuna.create_study()
-        make_config({"dataset": "x", "model": model}, space(study.ask()))
-
-
-def test_a_model_without_a_space_is_named() -> None:
-    with pytest.raises(ValueError, match="no search space for 'drew'"):
-        find_space("texas", "drew")
-
-
-def test_a_trial_of_its_own_repeats_none(config: Config, tmp_path: Path) -> None:
-    tune(config, 2, storage(tmp_path), tmp_path / "study")
-
-    study = optuna.load_study(
-        study_name=f"{config.dataset}-{config.model}", storage=storage(tmp_path)
-    )
-    late = study.ask()
-    assert late.number == 2
-    assert _repeats(optuna, late) is None
-
-
 def study_in(folder: Path, config: Config) -> optuna.Study:
     name = f"{config.dataset}-{config.model}"
     return optuna.create_study(
@@ -143,7 +119,7 @@ def finished(config: Config, folder: Path) -> int:
 def test_the_trial_of_a_dead_worker_is_done_again(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eegnn.train.storage.SILENCE", 1.0)
+    monkeypatch.setattr("eegnn.train.storage.HEARTBEAT_TIMEOUT", 1.0)
     dead = study_in(tmp_path, config).ask()  # and nobody runs it
     chosen = dead.suggest_float("lr", 1e-3, 1e-2, log=True)
     best = tune(config, 2, storage(tmp_path), tmp_path / "study")

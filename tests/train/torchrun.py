@@ -28,7 +28,7 @@ import eegnn.cli
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
 from eegnn.data.problem import Problem
-from eegnn.train.distributed import ALONE, Ranks, join
+from eegnn.distributed import ALONE, Ranks, join
 from eegnn.train.evaluate import evaluate
 from eegnn.train.loop import Trainer
 from eegnn.train.models import build_model
@@ -100,7 +100,7 @@ def cases(where: Path, ranks: Ranks) -> dict[str, Any]:
     for name, (make, settings) in CASES.items():
         config, folder = small_config(**settings), RunFolder(where / name / str(ranks.size))
         problem = make()
-        ranks.first(partial(folder.start, config, problem.task, problem.scale))
+        ranks.on_main(partial(folder.start, config, problem.task, problem.scale))
         Trainer(config, problem, folder, ranks).fit()
     problem = graph_problem(40, metric="roc_auc")
     config = small_config(batch_size=3)
@@ -191,7 +191,6 @@ def main() -> None:
         "together": together,
         "one graph": (where / "one-graph.err").read_text(),
         "kill": kill_and_resume(where),
-        "imported": "lightning_fabric" in sys.modules,
     }
     (where / "report.json").write_text(json.dumps(report))
 

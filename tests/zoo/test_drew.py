@@ -13,16 +13,7 @@ from eegnn.graph import Adjacency
 from eegnn.zoo import drew
 from eegnn.zoo.drew import DRew, neighbourhoods
 from tests.graphs import Matrix, Pairs, both_ways, dense, graphs
-from tests.nn.model_examples import count
-from tests.zoo.examples import adjacency, array, states
-from tests.zoo.properties import (
-    check_batches,
-    check_depth,
-    check_gradients,
-    check_permutations,
-    check_small_graphs,
-    ready,
-)
+from tests.zoo.examples import adjacency, array, batch_norm, ready, states
 
 few = settings(deadline=None, max_examples=10)
 
@@ -42,28 +33,21 @@ def by_hand(model: DRew, h: Matrix, n: int, pairs: Pairs) -> Matrix:
     d, past = distances(n, pairs), [h]
     for layer, block in enumerate(model.layers):
         total = np.zeros_like(h)
-        for k in range(1, min(layer + 1, model.max_hops) + 1):
+        for k in range(1, min(layer + 1, model.num_hops) + 1):
             delay = 0 if model.nu is None else max(0, k - model.nu)
             weight = array(block.get_parameter("weight"))[k - 1]
             apart = (d == k).astype(float)
             degree = np.maximum(apart.sum(axis=1), 1)
             message = apart / np.sqrt(np.outer(degree, degree)) @ past[layer - delay] @ weight
             if model.norm:
-                message = np.maximum(
-                    normalised(block.get_submodule(f"norms.{k - 1}.module"), message), 0
-                )
+                norm = block.get_submodule(f"norms.{k - 1}.module")
+                message = np.maximum(batch_norm(norm, message), 0)
             total += message
         h = h + np.maximum(total, 0)
         if model.norm:
             h = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12)
         past.append(h)
     return h
-
-
-def normalised(norm: torch.nn.Module, x: Matrix) -> Matrix:
-    mean, variance = (array(norm.get_buffer(f"running_{name}")) for name in ("mean", "var"))
-    scale, shift = array(norm.get_parameter("weight")), array(norm.get_parameter("bias"))
-    return (x - mean) / np.sqrt(variance + 1e-5) * scale + shift
 
 
 @pytest.mark.parametrize(
@@ -179,40 +163,8 @@ def test_news_gets_as_far_as_the_delay_allows(nu: int | None, known: int) -> Non
         assert moved.max() == reach(nu, limit)
 
 
-@pytest.mark.parametrize("options", [{}, {"nu": 2, "norm": True}, {"level": "graph"}])
-def test_it_is_a_model_like_the_others(options: dict[str, object]) -> None:
-    model = DRew(3, 8, 2, 3, **options)  # type: ignore[arg-type]
-    check_gradients(model)
-    model = ready(model)
-    check_batches(model)
-    if model.level == "node":
-        check_permutations(model)
-        check_depth(model)
-        check_small_graphs(model)
-
-
-def test_its_number_of_parameters() -> None:
-    around = (7 * 8 + 8) + 8 * 2
-    assert count(DRew(7, 8, 2, 5)) == around + 8 * 8 * (1 + 2 + 3 + 4 + 5)
-    assert count(DRew(7, 8, 2, 5, max_hops=2)) == around + 8 * 8 * (1 + 2 + 2 + 2 + 2)
-    assert count(DRew(7, 8, 2, 2, norm=True)) == around + (8 * 8 + 2 * 8) * (1 + 2)
-
-
 def test_a_graph_of_a_batch_is_as_it_is_alone() -> None:
     batch = torch.tensor([0, 0, 0, 2, 2, 2])
     pairs: Pairs = [(0, 1), (1, 2), (3, 4), (4, 5)]
     hop = neighbourhoods(Adjacency.from_edge_index(both_ways(pairs), 6, batch), 2)[1]
     assert hop.edge_index.tolist() == [[2, 0, 5, 3], [0, 2, 3, 5]]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"nu": 0}, "nu must be at least 1, got 0"),
-        ({"max_hops": 0}, "max_hops must be at least 1, got 0"),
-        ({"norm": 1}, "norm must be True or False, got 1"),
-    ],
-)
-def test_wrong_options_are_named(options: dict[str, object], message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        DRew(3, 4, 2, **options)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def test_who_never_leaves_has_a_residual_model(
 ) -> None:
     options: dict[str, Any] = {"activation": activation, "shared": shared}
     built = model(backbone, step_size=1.0, continue_bias=100.0, **options)
-    plain = kind(4, 6, 2, 5, residual=True, **options).double().eval()  # type: ignore[arg-type]
+    plain = kind(4, 6, 2, 5, residual=True, **options).double().eval()
     plain.encoder, plain.decoder = built.encoder, built.decoder
     steps = [built.loop.step] if shared else list(built.loop.step)
     for layer, step in zip(plain.layers, steps, strict=True):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from eegnn.graph import Adjacency
+from eegnn.subgraph import select_nodes
 from eegnn.zoo.edges import edge_features
 
 
@@ -54,6 +55,6 @@ def test_the_gradient_goes_back_to_the_columns() -> None:
 
 
 def test_a_selection_has_no_edge_features() -> None:
-    adj = adjacency([(0, 1), (1, 0)]).select(torch.tensor([True, True, False, False]))
+    adj = select_nodes(adjacency([(0, 1), (1, 0)]), torch.tensor([True, True, False, False]))
     with pytest.raises(ValueError, match="not to a selection"):
         edge_features(adj, torch.ones(2, 1))

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eegnn.zoo.gt import GT, GTStep
+from eegnn.zoo.gt import GTStep
 from tests.graphs import Pairs
-from tests.nn.model_examples import count
 from tests.zoo.examples import GRAPHS, adjacency, array, drawn, neighbours, states
 
 
@@ -37,11 +36,3 @@ def test_a_step_is_its_formula(n: int, pairs: Pairs, heads: int, edge_dim: int |
             expected[i, part] += message / (total or 1)
     given = () if edge_dim is None else (e,)
     np.testing.assert_allclose(array(step(x, adj, *given)), np.maximum(expected, 0), atol=1e-12)
-
-
-@pytest.mark.parametrize("heads", [1, 4])
-def test_its_number_of_parameters(heads: int) -> None:
-    ends = (7 * 32 + 32) + 32 * 2
-    assert count(GT(7, 32, 2, 10, heads=heads)) == ends + 10 * 4 * (32 * 32 + 32)
-    with_edges = ends + 10 * (4 * (32 * 32 + 32) + 5 * 32)
-    assert count(GT(7, 32, 2, 10, heads=heads, edge_dim=5)) == with_edges

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from eegnn.zoo.sage import GraphSAGE, SAGEStep
+from eegnn.zoo.sage import SAGEStep
 from tests.graphs import Pairs
-from tests.nn.model_examples import count
 from tests.zoo.examples import GRAPHS, adjacency, array, drawn, neighbours, states
 
 every_graph = pytest.mark.parametrize(("n", "pairs"), GRAPHS)
@@ -24,17 +22,3 @@ def test_a_step_is_its_formula(n: int, pairs: Pairs) -> None:
         mean = sum((array(h)[j] for j in around), np.zeros(4)) / max(len(around), 1)
         expected[i] = np.maximum(w1 @ mean + b + w2 @ array(h)[i], 0)
     np.testing.assert_allclose(array(step(h, adjacency(n, pairs))), expected, atol=1e-12)
-
-
-@every_graph
-def test_a_step_is_pygs_layer(n: int, pairs: Pairs) -> None:
-    step, h, adj = drawn(SAGEStep(4, "tanh")), states(n), adjacency(n, pairs)
-    assert torch.allclose(step(h, adj), step.conv(h, adj.edge_index).tanh(), atol=1e-12)
-
-
-def test_its_number_of_parameters() -> None:
-    assert count(GraphSAGE(7, 32, 2, 10)) == (7 * 32 + 32) + 10 * (2 * 32 * 32 + 32) + 32 * 2
-
-
-def test_a_step_has_a_short_repr() -> None:
-    assert repr(SAGEStep(4, "tanh")) == "SAGEStep(4, activation='tanh')"

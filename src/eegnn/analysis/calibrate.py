@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from torch import Tensor
 
 from eegnn import _check
-from eegnn.analysis.exit_rule import Curve, Point, point_of, replay, spread_thresholds
-from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_part
+from eegnn.analysis.exit_rule import (
+    Curve,
+    Point,
+    accuracy_cost_curve,
+    point_of,
+    replay,
+    spread_thresholds,
+)
+from eegnn.analysis.layers import LayerOutputs, outputs_by_part
 from eegnn.analysis.run import open_run
-from eegnn.data.problem import Problem
 from eegnn.io import write_atomically
-from eegnn.nn.model import GraphModel
+from eegnn.nn.exit_model import ExitModel
 from eegnn.train.batches import Batches
 from eegnn.train.evaluate import evaluate
 from eegnn.train.metrics import ERRORS, better
@@ -30,43 +37,10 @@ COSTS = (0.25, 0.35, 0.5, 0.75)
 #: Share of the score of the own rule that :meth:`Calibration.keeping` keeps.
 KEPT = 0.99
 PARTS = ("val", "test")
+#: Thresholds that are combined with limits.
+STEPS = 20
 #: From a part, a threshold and a limit to what they cost and score.
 Measure = Callable[[str, float | None, int | None], Point]
-
-
-def for_cost(curve: Curve, target: float) -> Point:
-    """Return the point with the best score among those that cost at most ``target``.
-
-    The model's own rule competes; of equally good points the cheapest is taken. The best of many
-    scores on the same units is a little optimistic: quote that of units that had no part in the
-    choice.
-
-    Args:
-        curve: on validation units.
-        target: share of the budget, in [0, 1].
-    """
-    _check.number("target", target, 0, 1)
-    affordable = [point for point in _by_cost(curve) if point.cost <= target]
-    if not affordable:
-        lowest = _by_cost(curve)[0].cost
-        raise ValueError(f"target must be at least {lowest:g}, the lowest cost, got {target}")
-    return (_improving(curve.metric, affordable) or affordable)[-1]
-
-
-def for_score(curve: Curve, tolerance: float = 0.0) -> Point:
-    """Return the cheapest point that scores no worse than the model's own rule.
-
-    The own rule is what is held against, not the best point of the curve: it was not chosen on
-    these units, so its score is not optimistic. It is its own answer where nothing is cheaper.
-
-    Args:
-        curve: on validation units.
-        tolerance: how much worse the score may be, in units of the metric.
-    """
-    _check.number("tolerance", tolerance, 0)
-    sign = -1 if curve.metric in ERRORS else 1
-    floor = sign * curve.own.score - tolerance
-    return next(p for p in _by_cost(curve) if p is curve.own or sign * p.score >= floor)
 
 
 @dataclass(frozen=True)
@@ -87,7 +61,7 @@ class Calibration:
     Attributes:
         metric: of the scores.
         num_layers: the budget.
-        weights: checksum of the model's files, to tell whether the run has gone on since.
+        weights: checksum of the model's files, to tell whether the run was continued since.
         val, test: curves over the same thresholds, without a limit.
         best: the pairs that score better on validation units than all that cost less there, by
             ascending cost.
@@ -100,51 +74,88 @@ class Calibration:
     test: Curve
     best: tuple[Choice, ...]
 
-    def for_cost(self, target: float) -> Choice:
-        """:func:`for_cost`, among ``best``."""
-        return self._choose(lambda curve: for_cost(curve, target))
+    @property
+    def own(self) -> Choice:
+        """The model's own rule."""
+        return Choice(self.val.own, self.test.own)
 
-    def for_score(self, tolerance: float = 0.0) -> Choice:
-        """:func:`for_score`, among ``best``."""
-        return self._choose(lambda curve: for_score(curve, tolerance))
-
-    def keeping(self, share: float = KEPT) -> Choice:
-        """The cheapest rule that keeps this share of the own rule's score; an error may be larger
-        by the rest."""
-        return self.for_score((1 - share) * abs(self.val.own.score))
+    @property
+    def full(self) -> Choice:
+        """No unit leaves before the last layer."""
+        return Choice(self.val.full, self.test.full)
 
     @property
     def lowest_cost(self) -> float:
-        """What the cheapest rule costs on validation units: everyone takes at least a step."""
-        return min(point.cost for point in (self.val.own, *(c.val for c in self.best)))
+        """What the cheapest rule costs on validation units: every unit takes at least a step."""
+        return self._by_cost()[0].val.cost
+
+    def for_cost(self, target: float) -> Choice:
+        """Return the rule with the best validation score among those that cost at most ``target``.
+
+        The model's own rule competes; of equally good rules the cheapest is taken. The best of many
+        scores on the same units is a little optimistic: quote the test score.
+
+        Args:
+            target: share of the budget, in [0, 1].
+        """
+        _check.number("target", target, 0, 1)
+        affordable = [choice for choice in self._by_cost() if choice.val.cost <= target]
+        if not affordable:
+            raise ValueError(
+                f"target must be at least {self.lowest_cost:g}, the lowest cost, got {target}"
+            )
+        return max(affordable, key=self._gain)
+
+    def for_score(self, tolerance: float = 0.0) -> Choice:
+        """Return the cheapest rule that scores no worse than the model's own rule.
+
+        It is compared with the own rule, not with the best one: the own rule was not chosen on
+        these units, so its score is not optimistic.
+
+        Args:
+            tolerance: how much worse the score may be, in units of the metric.
+        """
+        _check.number("tolerance", tolerance, 0)
+        floor = self._gain(self.own) - tolerance
+        return next(choice for choice in self._by_cost() if self._gain(choice) >= floor)
+
+    def keeping(self, share: float = KEPT) -> Choice:
+        """Return the cheapest rule that keeps this share of the own rule's score; an error may be
+        larger by the rest."""
+        return self.for_score((1 - share) * abs(self.val.own.score))
 
     def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """For JSON: the rules for these costs and this tolerance, beside the own one.
+        """Return the rules for these costs and this tolerance, for JSON.
 
         Costs below :attr:`lowest_cost` are left out.
         """
         affordable = [cost for cost in costs if cost >= self.lowest_cost]
         return {
-            "own": asdict(Choice(self.val.own, self.test.own)),
-            "full": asdict(Choice(self.val.full, self.test.full)),
+            "own": asdict(self.own),
+            "full": asdict(self.full),
             "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
             "keeps": {"share": KEPT, **asdict(self.keeping())},
             "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in affordable],
         }
 
     def as_dict(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """For JSON: the fields, and :meth:`suggestions`."""
+        """Return the fields and :meth:`suggestions`, for JSON."""
         return {"suggestions": self.suggestions(costs, tolerance), **asdict(self)}
 
-    def _choose(self, choose: Callable[[Curve], Point]) -> Choice:
-        test_of = {choice.val: choice.test for choice in self.best}
-        test_of[self.val.own] = self.test.own
-        val = choose(replace(self.val, points=tuple(choice.val for choice in self.best)))
-        return Choice(val, test_of[val])
+    def _by_cost(self) -> list[Choice]:
+        """All rules by ascending cost, the own rule first among equals."""
+        return sorted((self.own, *self.best), key=lambda choice: choice.val.cost)
+
+    def _gain(self, choice: Choice) -> float:
+        """The validation score, higher for better rules."""
+        score = choice.val.score
+        if math.isnan(score):
+            return -math.inf
+        return -score if self.metric in ERRORS else score
 
 
 def calibrate_run(run: Path, data_dir: Path | None = None) -> Calibration:
-    """Find out what the exit rules of a run cost and score. Nothing is written.
+    """Measure what the exit rules of a run cost and score. Nothing is written.
 
     Args:
         run: the folder of the run.
@@ -153,35 +164,36 @@ def calibrate_run(run: Path, data_dir: Path | None = None) -> Calibration:
     Raises:
         ValueError: the model has no exits.
     """
-    RunFolder(run).config()  # says so where there is no run
-    weights = _checksum(run)
+    RunFolder(run).config()  # raises an error where there is no run
+    weights = _checksum(run)  # of the files before they are read, should the run go on meanwhile
     model, batches = open_run(run, data_dir)
-    if not has_exits(model):
+    if not isinstance(model, ExitModel):
         raise ValueError(f"{run} must hold a model with exits, such as EEGNN, got {model!r}")
-    outputs = outputs_by_part(model, batches, PARTS)
-    seen = outputs["val"][0]
-    if seen.replayable:
-        measure = _replaying(outputs, batches.problem)
-        thresholds, rules = spread_thresholds(seen), _rules(seen)
-    else:  # a pass of the model for each rule, so there are fewer
-        measure = _predicting(model, batches)
-        thresholds = spread_thresholds(seen, steps=20)
+    problem, outputs = batches.problem, outputs_by_part(model, batches, PARTS)
+    val_outputs = outputs["val"][0]
+
+    def measure_by_replay(part: str, threshold: float | None, limit: int | None) -> Point:
+        return point_of(*outputs[part], problem.metric, problem.scale, threshold, limit)
+
+    measure: Measure = measure_by_replay
+    thresholds, rules = spread_thresholds(val_outputs), _rules(val_outputs)
+    if not val_outputs.replayable:  # a pass of the model for each rule, so there are fewer
+        measure = partial(_measure_by_predicting, model, batches)
+        thresholds = spread_thresholds(val_outputs, STEPS)
         limits = (None, *(max(model.num_layers * quarter // 4, 1) for quarter in (1, 2, 3)))
         rules = itertools.product((None, *thresholds), limits)
-    metric = batches.problem.metric
-    val, test = (
-        Curve(
-            metric,
-            points=tuple(measure(part, threshold, None) for threshold in thresholds),
-            own=measure(part, None, None),
-            full=measure(part, 1.0, None),
-        )
-        for part in PARTS
+
+    def curve(part: str) -> Curve:
+        return accuracy_cost_curve(problem.metric, thresholds, lambda t: measure(part, t, None))
+
+    points = sorted((measure("val", *rule) for rule in rules), key=lambda point: point.cost)
+    best: list[Choice] = []
+    for point in points:
+        if better(problem.metric, point.score, best[-1].val.score if best else None):
+            best.append(Choice(point, measure("test", point.threshold, point.max_layers)))
+    return Calibration(
+        problem.metric, model.num_layers, weights, curve("val"), curve("test"), tuple(best)
     )
-    candidates = [measure("val", *rule) for rule in rules]
-    best = _improving(metric, sorted(candidates, key=lambda point: point.cost))
-    choices = (Choice(point, measure("test", point.threshold, point.max_layers)) for point in best)
-    return Calibration(metric, model.num_layers, weights, val, test, best=tuple(choices))
 
 
 def write_calibration(run: Path, calibration: Calibration) -> Path:
@@ -192,7 +204,7 @@ def write_calibration(run: Path, calibration: Calibration) -> Path:
 
 
 def read_calibration(run: Path) -> Calibration | None:
-    """Read ``calibration.json``; ``None`` where there is none, or the weights are others now."""
+    """Read ``calibration.json``; ``None`` where there is none, or it is of other weights."""
     path = run / "calibration.json"
     if not path.is_file():
         return None
@@ -204,42 +216,19 @@ def read_calibration(run: Path) -> Calibration | None:
     return found if found.weights == _checksum(run) else None
 
 
-def _replaying(outputs: dict[str, tuple[LayerOutputs, Tensor]], problem: Problem) -> Measure:
-    def measure(part: str, threshold: float | None, limit: int | None) -> Point:
-        return point_of(*outputs[part], problem.metric, problem.scale, threshold, limit)
-
-    return measure
-
-
-def _predicting(model: GraphModel, batches: Batches) -> Measure:
-    def measure(part: str, threshold: float | None, limit: int | None) -> Point:
-        knobs = {"exit_threshold": threshold, "max_layers": limit}
-        found = evaluate(model, batches, (part,), **knobs)[part]
-        return Point(threshold, limit, float(found.exits.cost), found.score)
-
-    return measure
+def _measure_by_predicting(
+    model: ExitModel, batches: Batches, part: str, threshold: float | None, limit: int | None
+) -> Point:
+    found = evaluate(model, batches, (part,), exit_threshold=threshold, max_layers=limit)[part]
+    return Point(threshold, limit, float(found.exits.cost), found.score)
 
 
 def _rules(outputs: LayerOutputs) -> Iterator[tuple[float | None, int | None]]:
     """Thresholds, the own rule first, with every limit that changes something."""
-    for threshold in (None, *spread_thresholds(outputs, steps=20)):
+    for threshold in (None, *spread_thresholds(outputs, STEPS)):
         _, layer = replay(outputs, threshold)
         yield threshold, None
         yield from ((threshold, limit) for limit in range(1, int(layer.max())))
-
-
-def _by_cost(curve: Curve) -> list[Point]:
-    """All points by ascending cost, the own rule first among equals."""
-    return sorted((curve.own, *curve.points), key=lambda point: point.cost)
-
-
-def _improving(metric: str, points: Iterable[Point]) -> list[Point]:
-    """Those points that are better than all before them."""
-    best: list[Point] = []
-    for point in points:
-        if better(metric, point.score, best[-1].score if best else None):
-            best.append(point)
-    return best
 
 
 def _checksum(run: Path) -> str:

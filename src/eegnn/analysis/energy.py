@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from eegnn.graph import Adjacency
-from eegnn.nn.sas import SASConv
+from eegnn.nn.sas_conv import SASConv
 
 
 def energy(h: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:

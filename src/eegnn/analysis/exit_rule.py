@@ -1,8 +1,8 @@
-"""Any exit rule without running the model again, and what each costs and scores."""
+"""Any exit rule applied without running the model again, and what it costs and scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.train.metrics import METRICS, score_of
+from eegnn.train.metrics import score_of
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Curve:
 
     Attributes:
         metric: of the scores.
-        points: the rules.
+        points: the rules, by ascending threshold and so by never descending cost.
         own: the model's own rule.
-        full: nobody leaves before the last layer.
+        full: every unit takes all layers.
     """
 
     metric: str
@@ -63,7 +63,7 @@ def replay(
     (:func:`~eegnn.nn.exit_rule.wants_to_leave`), and after ``max_layers`` steps at the latest.
 
     Args:
-        outputs: of a model in which leaving changes nobody's states (``replayable``).
+        outputs: those of a ``replayable`` model.
         exit_threshold: in [0, 1]; ``None`` for the model's own rule.
         max_layers: ``None`` for L.
 
@@ -76,12 +76,12 @@ def replay(
     if not outputs.replayable:
         raise ValueError(
             "outputs must be those of a model with after_exit='evolve': where nodes freeze, "
-            "leaving changes what their neighbours see"
+            "leaving changes the states of their neighbours"
         )
     layer = outputs.own_layer
     if exit_threshold is not None:
         _check.number("exit_threshold", exit_threshold, 0, 1)
-        log_stay = _survival(outputs)[:-1]  # after the last step everyone leaves
+        log_stay = _decisions(outputs)
         leaves = wants_to_leave(log_stay, log_stay, exit_threshold)
         layer = 1 + (leaves.cumsum(dim=0) == 0).sum(dim=0)
     if max_layers is not None:
@@ -90,15 +90,15 @@ def replay(
 
 
 def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:
-    """Choose thresholds between which the cost moves by about ``1 / steps``.
+    """Choose thresholds between which the cost changes by about ``1 / steps``.
 
     A unit takes another step where its probability of having left is below the threshold. So
     beyond the first step, the cost of a threshold is the share of all those probabilities below it,
     and thresholds at their quantiles have evenly spaced costs. Each lies in the middle between two
-    values, where rounding cannot change who leaves. 0 (all leave after one step) and 1 (nobody
+    values, where rounding cannot change which units leave. 0 (all leave after one step) and 1 (none
     leaves before the last) are always among them.
     """
-    log_stay = _survival(outputs)[:-1].double()
+    log_stay = _decisions(outputs).double()
     left = np.sort(-np.expm1(log_stay.cpu().numpy().ravel()))
     left = left[~np.isnan(left)]
     cut = np.linspace(0, left.size, steps + 1).round().astype(int)
@@ -115,51 +115,34 @@ def point_of(
     exit_threshold: float | None = None,
     max_layers: int | None = None,
 ) -> Point:
-    """Cost and score of one exit rule; see :func:`accuracy_cost_curve` and :func:`replay`."""
+    """Return the cost and score of an exit rule.
+
+    Args:
+        outputs, exit_threshold, max_layers: see :func:`replay`.
+        y, metric, scale: see :func:`~eegnn.train.metrics.score_of`.
+    """
     out, layer = replay(outputs, exit_threshold, max_layers)
     cost = float(layer.double().mean()) / outputs.num_layers
     return Point(exit_threshold, max_layers, cost, score_of(out, y, metric, scale))
 
 
 def accuracy_cost_curve(
-    outputs: LayerOutputs,
-    y: Tensor,
-    index: Tensor | None,
-    metric: str,
-    scale: float = 1.0,
-    thresholds: Sequence[float] | None = None,
+    metric: str, thresholds: Sequence[float], measure: Callable[[float | None], Point]
 ) -> Curve:
-    """Score and cost over exit thresholds, without running the model.
-
-    The points come by ascending threshold, and so by never descending cost.
+    """Return score and cost over exit thresholds.
 
     Args:
-        outputs: of all units, of a model with exits.
-        y: labels of all units.
-        index: the units that count; ``None`` for all.
-        metric: a name in :data:`~eegnn.train.metrics.METRICS`.
-        scale: of the problem.
-        thresholds: ``None`` for :func:`spread_thresholds` of the units that count.
+        metric: of the scores.
+        thresholds: in any order.
+        measure: from an ``exit_threshold`` to its point, for instance :func:`point_of` with the
+            arguments before ``exit_threshold`` given.
     """
-    _check.choice("metric", metric, tuple(METRICS))
-    if y.size(0) != outputs.num_units:
-        raise ValueError(f"y must have {outputs.num_units} rows, one a unit, got {y.size(0)}")
-    if index is not None:
-        outputs, y = outputs.of(index), y[index]
-    if outputs.num_units == 0:
-        raise ValueError("index must hold at least one unit, got none")
-    if thresholds is None:
-        thresholds = spread_thresholds(outputs)
-    how = (outputs, y, metric, scale)
-    return Curve(
-        metric,
-        points=tuple(point_of(*how, t) for t in sorted(thresholds)),
-        own=point_of(*how),
-        full=point_of(*how, 1.0),
-    )
+    points = tuple(measure(threshold) for threshold in sorted(thresholds))
+    return Curve(metric, points, own=measure(None), full=measure(1.0))
 
 
-def _survival(outputs: LayerOutputs) -> Tensor:
+def _decisions(outputs: LayerOutputs) -> Tensor:
+    """``log_stay`` without its last row: after the last step every unit leaves."""
     if outputs.log_stay is None:
         raise ValueError("outputs must be those of a model with exits, such as EEGNN")
-    return outputs.log_stay
+    return outputs.log_stay[:-1]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.autograd.functional import jacobian
 
 from eegnn.graph import Adjacency
 
@@ -20,7 +21,7 @@ def node_jacobian(step: Step, h: Tensor, adj: Adjacency, node: int) -> Tensor:
 
     For :class:`~eegnn.SASConv` this is
     :math:`-\mathrm{diag}(\sigma_1')\,\mathrm{diag}(\sigma_2')\,\mathbf{\Omega}_{as}^\top`, whose
-    eigenvalues are purely imaginary (Theorem 1): a node by itself neither explodes nor forgets.
+    eigenvalues are purely imaginary (Theorem 1): a node alone neither explodes nor forgets.
 
     Args:
         step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv`.
@@ -35,15 +36,15 @@ def node_jacobian(step: Step, h: Tensor, adj: Adjacency, node: int) -> Tensor:
         rows = torch.cat([h[:node], state.unsqueeze(0), h[node + 1 :]])
         return step(rows, adj)[node]
 
-    return _jacobian(own, h[node])
+    return jacobian(own, h[node])
 
 
 def graph_jacobian(step: Step, h: Tensor, adj: Adjacency) -> Tensor:
     r"""Return :math:`\partial\dot{\mathbf{H}} / \partial\mathbf{H}`, ``[n·m', n·m']``, the states
     of one node after those of another.
 
-    Theorem 1 says nothing about it: with the neighbours taken in, eigenvalues have real parts of
-    both signs.
+    Theorem 1 does not cover it: with the neighbours included, eigenvalues have real parts of both
+    signs.
 
     Args:
         step, h, adj: as in :func:`node_jacobian`; a small graph.
@@ -53,23 +54,10 @@ def graph_jacobian(step: Step, h: Tensor, adj: Adjacency) -> Tensor:
             f"h must hold at most {LARGEST} numbers, n · m', for a Jacobian of that many rows, "
             f"got {h.numel()}"
         )
-    return _jacobian(lambda state: step(state.view_as(h), adj).flatten(), h.flatten())
+    return jacobian(lambda state: step(state.view_as(h), adj).flatten(), h.flatten())
 
 
-def spectrum(jacobian: Tensor) -> Tensor:
+def spectrum(matrix: Tensor) -> Tensor:
     """Return the eigenvalues ``complex128 [k]`` of a matrix ``[k, k]``, largest real part first."""
-    values = torch.linalg.eigvals(jacobian.double())
+    values = torch.linalg.eigvals(matrix.double())
     return values[values.real.argsort(descending=True)]
-
-
-def _jacobian(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
-    """Row after row: the sparse product has no rule for vectorised derivatives."""
-    with torch.enable_grad():
-        at = at.detach().clone().requires_grad_()
-        out = function(at)
-        unit = torch.eye(out.numel(), dtype=out.dtype, device=out.device)
-        rows = [
-            torch.autograd.grad(out, at, row, retain_graph=True, materialize_grads=True)[0]
-            for row in unit
-        ]
-    return torch.stack(rows)

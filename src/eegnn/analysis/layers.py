@@ -1,32 +1,32 @@
-"""What a model would predict after every step, and who would still be there."""
+"""What a model would predict after every layer, and the probability of continuing beyond it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from eegnn.analysis.states import evaluation_mode
 from eegnn.graph import Adjacency
-from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import Batches
+from eegnn.train.batches import Batches, MiniBatch
 
 
 @dataclass(frozen=True)
 class LayerOutputs:
-    r"""The outputs of every unit after every step, had nobody left.
+    r"""The outputs of every unit after every layer, had no unit left before.
 
     Attributes:
         out: ``[L, U, C]``, what is decoded from the states after 1 … L steps.
         log_stay: ``[L, U]``, :math:`\log\prod_{k\le l} \sigma(\delta^k)`, the log-probability of
-            going on after each decision. ``None`` for a model without exits.
-        own_out: ``[U, C]``, the prediction by the model's own rule.
+            continuing after each decision. ``None`` for a model without exits.
+        own_out: ``[U, C]``, the prediction by the model's own exit rule.
         own_layer: ``int64 [U]``, the exit layer by that rule, 1 … L.
-        replayable: whether leaving changes nobody's states, so that any exit rule can be applied
-            to ``out`` afterwards. It is not with ``after_exit="freeze"`` for nodes.
+        replayable: whether the exit of a unit leaves the states of all others as they are, so that
+            any exit rule can be applied to ``out``. Not so with ``after_exit="freeze"`` for nodes.
     """
 
     out: Tensor
@@ -49,22 +49,13 @@ class LayerOutputs:
         """Outputs ``[U, C]`` of units that leave after ``layer`` ``[U]`` steps, 1 … L."""
         return self.out[layer - 1, torch.arange(self.num_units, device=layer.device)]
 
-    def of(self, index: Tensor | None) -> LayerOutputs:
-        """The same of some units; ``None`` for all."""
+    def select(self, index: Tensor | None) -> LayerOutputs:
+        """The outputs of some units; ``None`` for all."""
         if index is None:
             return self
-        return LayerOutputs(
-            self.out[:, index],
-            None if self.log_stay is None else self.log_stay[:, index],
-            self.own_out[index],
-            self.own_layer[index],
-            self.replayable,
-        )
-
-
-def has_exits(model: GraphModel) -> bool:
-    """Whether a model's ``loop`` is an :class:`~eegnn.EarlyExit`."""
-    return isinstance(getattr(model, "loop", None), EarlyExit)
+        log_stay = None if self.log_stay is None else self.log_stay[:, index]
+        own = (self.own_out[index], self.own_layer[index])
+        return LayerOutputs(self.out[:, index], log_stay, *own, self.replayable)
 
 
 def outputs_by_layer(
@@ -74,38 +65,27 @@ def outputs_by_layer(
     edge_attr: Tensor | None = None,
     batch: Tensor | None = None,
 ) -> LayerOutputs:
-    """Decode the states after every step, in evaluation mode without gradients.
+    """Decode the states after every layer, in evaluation mode without gradients.
 
-    A model with exits (:func:`has_exits`) passes through its layers twice, once with everyone and
-    once by its own rule; a model of fixed depth is run once for each depth.
+    A model with exits runs twice, once to the end and once by its own rule; a model of fixed depth
+    runs once for each depth.
 
     Args:
         model, x, edge_index, edge_attr, batch: as in
             :meth:`~eegnn.nn.model.GraphModel.predict`.
     """
     inputs = (x, edge_index, edge_attr, batch)
-    loop = getattr(model, "loop", None)
-    if not isinstance(loop, EarlyExit):
-        depths = [
-            model.predict(*inputs, max_layers=layer) for layer in range(1, model.num_layers + 1)
-        ]
-        own_out, own = depths[-1]
-        return LayerOutputs(torch.stack([out for out, _ in depths]), None, own_out, own.layer)
-
-    found: list[tuple[Tensor, Tensor]] = []
-
-    def follow(loop: EarlyExit, given: tuple[Any, ...]) -> None:
-        found.append(loop.trace(*given))
-
-    # The hook sees what the model hands to its loop, and runs inside `predict`: no gradients, no
-    # dropout, inputs checked.
-    handle = loop.register_forward_pre_hook(follow)
-    try:
-        own_out, own = model.predict(*inputs)
-    finally:
-        handle.remove()
-    replayable = loop.level == "graph" or loop.after_exit == "evolve"
-    return LayerOutputs(*found[0], own_out, own.layer, replayable)
+    if not isinstance(model, ExitModel):
+        depths = range(1, model.num_layers + 1)
+        found = [model.predict(*inputs, max_layers=depth) for depth in depths]
+        own_out, own = found[-1]
+        return LayerOutputs(torch.stack([out for out, _ in found]), None, own_out, own.layer)
+    own_out, own = model.predict(*inputs)
+    with evaluation_mode(model), torch.no_grad():
+        x, adj = model._enter(*inputs)
+        out, log_stay = model.loop.trace(model._encode(x), adj, edge_attr, model.decoder)
+    replayable = model.level == "graph" or model.loop.after_exit == "evolve"
+    return LayerOutputs(out, log_stay, own_out, own.layer, replayable)
 
 
 def outputs_by_part(
@@ -117,26 +97,28 @@ def outputs_by_part(
     """
     whole = batches.whole()
     if whole is not None:
-        everyone = outputs_by_layer(model, whole.x, whole.adj, whole.edge_attr)
-        picked = {name: batches.part(name)[0] for name in parts}
-        return {name: (everyone.of(units.index), units.labels) for name, units in picked.items()}
+        outputs = _outputs(model, whole)
+        targets = {name: batches.part(name)[0] for name in parts}
+        return {name: (outputs.select(part.index), part.labels) for name, part in targets.items()}
     return {
         name: (
-            _side_by_side(
-                [outputs_by_layer(model, u.x, u.adj, u.edge_attr) for u in batches.part(name)]
-            ),
-            torch.cat([units.labels for units in batches.part(name)]),
+            _concatenate([_outputs(model, batch) for batch in batches.part(name)]),
+            torch.cat([batch.labels for batch in batches.part(name)]),
         )
         for name in parts
     }
 
 
-def _side_by_side(found: Sequence[LayerOutputs]) -> LayerOutputs:
-    survival = [one.log_stay for one in found if one.log_stay is not None]
+def _outputs(model: GraphModel, batch: MiniBatch) -> LayerOutputs:
+    return outputs_by_layer(model, batch.x, batch.adj, batch.edge_attr)
+
+
+def _concatenate(outputs: Sequence[LayerOutputs]) -> LayerOutputs:
+    log_stay = [one.log_stay for one in outputs if one.log_stay is not None]
     return LayerOutputs(
-        torch.cat([one.out for one in found], dim=1),
-        torch.cat(survival, dim=1) if survival else None,
-        torch.cat([one.own_out for one in found]),
-        torch.cat([one.own_layer for one in found]),
-        found[0].replayable,
+        torch.cat([one.out for one in outputs], dim=1),
+        torch.cat(log_stay, dim=1) if log_stay else None,
+        torch.cat([one.own_out for one in outputs]),
+        torch.cat([one.own_layer for one in outputs]),
+        outputs[0].replayable,
     )

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from eegnn import _check
-from eegnn.analysis.layers import LayerOutputs, outputs_by_part
-from eegnn.analysis.run import open_run
+from eegnn.analysis.layers import LayerOutputs
 from eegnn.train.metrics import score_of
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """What an exit rule that knows the labels would reach, beside what the model reaches.
+    """What an exit rule that knows the labels would reach.
 
     Attributes:
         layer: ``int64 [U]``, the exit layers of the oracle.
         score, cost: of the oracle; the cost is the mean exit layer as a share of the budget.
-        own_score, own_cost: of the model's own exits.
         full_score: at full depth.
         right_somewhere: share of units that some layer classifies correctly.
         right_at_end: share of units that the last layer classifies correctly.
@@ -31,21 +28,9 @@ class Oracle:
     layer: Tensor
     score: float
     cost: float
-    own_score: float
-    own_cost: float
     full_score: float
     right_somewhere: float
     right_at_end: float
-
-    @property
-    def gap_closed(self) -> float | None:
-        """(own − full) / (oracle − full): 0 at full depth, 1 at the oracle.
-
-        Negative where the model's exits are worse than full depth; ``None`` where the oracle is
-        no better than it.
-        """
-        gap = self.score - self.full_score
-        return (self.own_score - self.full_score) / gap if gap > 0 else None
 
 
 def oracle(
@@ -55,29 +40,26 @@ def oracle(
     metric: str,
     pick: Literal["earliest", "latest"] = "earliest",
 ) -> Oracle:
-    """Let every unit leave at a layer that is right about it (the paper's optimal exit).
+    """Let every unit leave at a layer that classifies it correctly (the paper's optimal exit).
 
     As in the paper, the logits of a unit are those of a layer at which its prediction is correct,
     and those of the last layer where there is none; the metric of the data set is computed on
-    them. The paper does so for SAS-GNN. What it does not say:
+    them. The paper does so for SAS-GNN, and leaves open:
 
-    * *Which layer, where several are right.* The accuracy is the same; the area under the ROC
-      curve is not, since logits of different layers come into one order. The earliest is the
-      cheapest exit, and may rank worse than full depth: on three splits of Tolokers SASGNN
-      reaches 85.3 at full depth, 72.2 with the earliest and 87.8 with the latest right layer
-      (with the encoder alone as one more exit).
-      The paper has 85.8 and 89.2, which the earliest does not explain: compare ``"latest"``
-      with its table.
+    * *Which layer, where several are correct.* The accuracy is the same; the area under the ROC
+      curve is not, since it ranks logits of different layers. The earliest is the cheapest exit,
+      and may rank worse than full depth: on three splits of Tolokers SASGNN reaches 85.3 at full
+      depth, 72.2 with the earliest and 87.8 with the latest correct layer (with the encoder alone
+      as one more exit). The paper has 85.8 and 89.2: compare ``"latest"`` with its table.
     * *Whether the encoder alone is an exit.* Here it is not: EEGNN leaves after a step.
-    * *What correct means for a score without classes.* Here: the largest logit is that of the
-      class, whatever the metric.
+    * *What correct means for the ROC AUC.* Here: the largest logit is that of the class.
 
     Args:
         outputs: of all units, of a model with or without exits.
         y: the class of each unit, ``int64 [U]``.
         index: the units that count; ``None`` for all.
         metric: a name in :data:`~eegnn.train.metrics.METRICS`.
-        pick: the ``"earliest"`` or the ``"latest"`` of the layers that are right.
+        pick: the ``"earliest"`` or the ``"latest"`` of the correct layers.
     """
     _check.choice("pick", pick, ("earliest", "latest"))
     if y.dtype != torch.int64 or y.shape != (outputs.num_units,):
@@ -86,7 +68,7 @@ def oracle(
             f"{y.dtype} of shape {list(y.shape)}"
         )
     if index is not None:
-        outputs, y = outputs.of(index), y[index]
+        outputs, y = outputs.select(index), y[index]
     depth = outputs.num_layers
     right = outputs.out.argmax(dim=-1) == y
     somewhere = right.any(dim=0)
@@ -96,29 +78,12 @@ def oracle(
     return Oracle(
         layer=layer,
         score=score_of(outputs.at(layer), y, metric),
-        cost=_share(layer) / depth,
-        own_score=score_of(outputs.own_out, y, metric),
-        own_cost=_share(outputs.own_layer) / depth,
+        cost=_mean(layer) / depth,
         full_score=score_of(outputs.out[-1], y, metric),
-        right_somewhere=_share(somewhere),
-        right_at_end=_share(right[-1]),
+        right_somewhere=_mean(somewhere),
+        right_at_end=_mean(right[-1]),
     )
 
 
-def oracle_of_run(
-    run: Path, data_dir: Path | None = None, pick: Literal["earliest", "latest"] = "earliest"
-) -> Oracle:
-    """:func:`oracle` on the test units of a run.
-
-    Args:
-        run: the folder of the run.
-        data_dir: the data folder; ``None`` for the default.
-        pick: see :func:`oracle`.
-    """
-    model, batches = open_run(run, data_dir)
-    outputs, y = outputs_by_part(model, batches, ("test",))["test"]
-    return oracle(outputs, y, None, batches.problem.metric, pick)
-
-
-def _share(values: Tensor) -> float:
+def _mean(values: Tensor) -> float:
     return float(values.double().mean())

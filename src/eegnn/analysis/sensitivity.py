@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch, Data
 
 from eegnn import _check
 from eegnn.analysis.states import states_by_layer
@@ -30,25 +31,29 @@ def layer_sensitivity(
     :math:`\mathcal{E}` holds both directions of an edge. All derivatives are exact: one
     vector-Jacobian product for each of the :math:`n m'` numbers :math:`h^L_{v,c}`, which gives a
     row for all :math:`u` and all :math:`l` at once. Several run together, each in its own copy of
-    the graph. In a model with exits, nobody leaves.
+    the graph. In a model with exits, no unit leaves before the end.
 
     Args:
-        model: in evaluation mode or not, it is looked at in it.
+        model: is run in evaluation mode.
         x, edge_index, edge_attr: one graph, as in :meth:`~eegnn.nn.model.GraphModel.forward`.
         copies: how many products run together; memory grows with it.
 
     Returns:
-        ``float64 [L]``: :math:`S_0, \dots, S_{L-1}`. (:math:`S_L` is 0, since nobody is their own
+        ``float64 [L]``: :math:`S_0, \dots, S_{L-1}`. (:math:`S_L` is 0, since no node is its own
         neighbour.)
     """
     _check.integer("copies", copies, at_least=1)
     adj = Adjacency.from_edge_index(edge_index, None if x is None else x.size(0))
     n = adj.num_nodes
+    data = Data(x=x, edge_index=edge_index, edge_attr=edge_attr, num_nodes=n)
+    copied = Batch.from_data_list([data] * copies)
     with torch.enable_grad():
-        *before, last = states_by_layer(model, *_side_by_side(x, edge_index, edge_attr, n, copies))
+        *before, last = states_by_layer(
+            model, copied.x, copied.edge_index, copied.edge_attr, copied.batch
+        )
     width = last.size(1)
-    joined = torch.zeros(n, n, dtype=torch.float64)
-    joined[adj.row, adj.col.long()] = 1.0
+    adjacent = torch.zeros(n, n, dtype=torch.float64)
+    adjacent[adj.row, adj.col.long()] = 1.0
     total = torch.zeros(len(before), dtype=torch.float64)
     for rows in torch.arange(n * width).split(copies):
         seed = torch.zeros(copies, n * width, dtype=last.dtype)
@@ -56,19 +61,6 @@ def layer_sensitivity(
         found = torch.autograd.grad(
             last, before, seed.view_as(last), retain_graph=True, materialize_grads=True
         )
-        felt = torch.stack(found).view(len(before), copies, n, width).double().abs().sum(dim=-1)
-        total += (felt[:, : rows.numel()] * joined[rows // width]).sum(dim=(1, 2))
+        size = torch.stack(found).view(len(before), copies, n, width).double().abs().sum(dim=-1)
+        total += (size[:, : rows.numel()] * adjacent[rows // width]).sum(dim=(1, 2))
     return total
-
-
-def _side_by_side(
-    x: Tensor | None, edge_index: Tensor, edge_attr: Tensor | None, n: int, copies: int
-) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor]:
-    """The same graph ``copies`` times, as a batch."""
-    shift = n * torch.arange(copies).view(-1, 1, 1)
-    return (
-        None if x is None else x.repeat(copies, 1),
-        (edge_index.unsqueeze(0) + shift).transpose(0, 1).reshape(2, -1),
-        None if edge_attr is None else edge_attr.repeat(copies, 1),
-        torch.arange(copies).repeat_interleave(n),
-    )

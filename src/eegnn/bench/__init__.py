@@ -1,1 +1,1 @@
-"""Speed, side by side in one run."""
+"""Benchmarks: speed and memory, always compared within one run."""

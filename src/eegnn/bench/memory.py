@@ -1,46 +1,45 @@
-"""Memory of a training step against depth, with and without computing again."""
+"""Memory and time of a training step against depth, with and without ``recompute``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
-from rich.table import Table
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from eegnn.bench.figure import draw_panels
-from eegnn.bench.resident import resident
-from eegnn.bench.shapes import Shape, shape
-from eegnn.bench.timing import medians, use_threads
+from eegnn.bench.inputs import BenchmarkGraph, benchmark_graph
+from eegnn.bench.process import in_new_process, resident_bytes
+from eegnn.bench.rows import BenchmarkRow
+from eegnn.bench.timing import medians
+from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.model import GraphModel
-from eegnn.nn.sasgnn import SASGNN
+from eegnn.nn.sas_gnn import SASGNN
 
 WIDTH = 32
-LAYERS = (10, 20, 50, 100)
 MODELS: dict[str, Callable[..., GraphModel]] = {"SAS-GNN": SASGNN, "EEGNN": EEGNN}
 
 
 @dataclass(frozen=True)
-class Row:
+class MemoryRow(BenchmarkRow):
     """One model and depth; bytes and seconds as (plain, recompute).
 
     Attributes:
         model, layers: which.
-        states: bytes of the states of all layers, which are kept in any case.
+        states: bytes of the states of all layers.
         saved: bytes that autograd keeps for the backward pass.
-        peak: growth of the resident size of a fresh process in a training step; 0 where the
-            system does not tell.
+        peak: growth of the resident size of a new process in a training step; 0 where the system
+            does not report it.
         seconds: of a training step.
-        difference: largest difference of a gradient, relative to the largest entry, in float64:
-            in float32 it is the order of sums that shows.
     """
+
+    title = f"Training step, bytes and seconds, plain → recompute, width {WIDTH}"
+    columns = ("model", "layers", "states", "beyond", "peak", "seconds")
+    x_label, y_label = "layers", "kept beyond the states, MB"
 
     model: str
     layers: int
@@ -48,69 +47,37 @@ class Row:
     saved: tuple[int, int]
     peak: tuple[int, int]
     seconds: tuple[float, float]
-    difference: float
 
     @property
     def beyond(self) -> tuple[int, int]:
-        """What is kept beyond the states."""
+        """Bytes that are kept beyond the states."""
         return self.saved[0] - self.states, self.saved[1] - self.states
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "beyond": self.beyond}
+    def points(self) -> Iterator[tuple[str, str, float, float]]:
+        """What is kept beyond the states against depth, a panel for each model."""
+        for line, value in zip(("plain", "recompute"), self.beyond, strict=True):
+            yield self.model, line, self.layers, value / 1e6
 
 
 def compare(
-    dataset: str = "minesweeper",
-    layers: Sequence[int] = LAYERS,
-    threads: int = 1,
+    dataset: str,
+    layers: Sequence[int],
     passes: int = 5,
     data_dir: Path | None = None,
-) -> list[Row]:
+) -> list[MemoryRow]:
     """Measure training steps of each of :data:`MODELS`.
 
     Args:
         dataset: whose graph.
         layers: depths.
-        threads: for PyTorch.
         passes: timed steps, interleaved.
         data_dir: the data folder; ``None`` for the default.
     """
-    graph = shape(dataset, data_dir)
-    with use_threads(threads):
-        return [_compare(graph, name, depth, passes) for name in MODELS for depth in layers]
+    graph = benchmark_graph(dataset, data_dir)
+    return [_compare(graph, name, depth, passes) for name in MODELS for depth in layers]
 
 
-def table(rows: Sequence[Row], threads: int) -> Table:
-    """For the terminal."""
-    out = Table(title=f"Training step, width {WIDTH}, {threads} thread(s); plain → recompute")
-    columns = ("model", "layers", "states, MB", "kept beyond, MB", "peak, MB", "time", "difference")
-    for column in columns:
-        out.add_column(column, justify="left" if column == "model" else "right")
-    for row in rows:
-        out.add_row(
-            row.model,
-            str(row.layers),
-            f"{row.states / 1e6:.0f}",
-            " → ".join(f"{value / 1e6:.1f}" for value in row.beyond),
-            " → ".join(f"{value / 1e6:.0f}" for value in row.peak),
-            f"{row.seconds[1] / row.seconds[0]:.2f} ×",
-            f"{row.difference:.0e}",
-        )
-    return out
-
-
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw what is kept beyond the states against depth, a panel for each model."""
-    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in rows:
-        lines = panels.setdefault(row.model, {})
-        for name, value in zip(("plain", "recompute"), row.beyond, strict=True):
-            lines.setdefault(name, []).append((row.layers, value / 1e6))
-    draw_panels(panels, path, "layers", "kept beyond the states, MB")
-
-
-def saved_bytes(model: GraphModel, x: Tensor, edges: Any) -> int:
+def saved_bytes(model: GraphModel, x: Tensor, adj: Adjacency) -> int:
     """Bytes of all different tensors that a forward pass keeps for the backward pass."""
     kept: dict[int, int] = {}
 
@@ -120,66 +87,51 @@ def saved_bytes(model: GraphModel, x: Tensor, edges: Any) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        out = model(x, edges)
+        out = model(x, adj)  # held until all is counted, so that no address is used twice
     del out
     return sum(kept.values())
 
 
-def _compare(graph: Shape, name: str, layers: int, passes: int) -> Row:
-    models = [_model(graph, name, layers, recompute) for recompute in (False, True)]
-    y = torch.randint(graph.classes, (graph.nodes,), generator=torch.Generator().manual_seed(0))
-
-    def step(model: GraphModel, x: Tensor) -> None:
-        model.zero_grad()
-        torch.manual_seed(1)
-        cross_entropy(model(x, graph.adj), y).backward()
-
-    timed = {"plain": lambda: step(models[0], graph.x), "again": lambda: step(models[1], graph.x)}
-    found = medians(timed, passes)
-    exact = [_model(graph, name, layers, recompute).double() for recompute in (False, True)]
-    for model in exact:
-        step(model, graph.x.double())
-    plain, again = ([p.grad for p in model.parameters()] for model in exact)
-    saved = [saved_bytes(model, graph.x, graph.adj) for model in models]
-    # A fresh process for each, since the largest resident size of a process never falls.
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        given = (graph.x, graph.adj.edge_index, graph.classes, name, layers)
-        peak = [pool.submit(_peak, *given, recompute).result() for recompute in (False, True)]
-    return Row(
+def _compare(graph: BenchmarkGraph, name: str, layers: int, passes: int) -> MemoryRow:
+    x, adj = graph.x, graph.adj
+    make = partial(_model, name, x.size(1), graph.num_classes, layers)
+    plain, recompute = make(False), make(True)
+    seconds = medians(
+        {model: partial(_training_step, model, x, adj) for model in (plain, recompute)}, passes
+    )
+    peak = partial(in_new_process, _peak, x, adj.edge_index, name, graph.num_classes, layers)
+    return MemoryRow(
         name,
         layers,
-        layers * graph.nodes * WIDTH * 4,
-        (saved[0], saved[1]),
-        (peak[0], peak[1]),
-        (found["plain"], found["again"]),
-        max(_difference(a, b) for a, b in zip(plain, again, strict=True)),
+        states=layers * adj.num_nodes * WIDTH * 4,
+        saved=(saved_bytes(plain, x, adj), saved_bytes(recompute, x, adj)),
+        peak=(peak(False), peak(True)),
+        seconds=(seconds[plain], seconds[recompute]),
     )
 
 
-def _model(graph: Shape, name: str, layers: int, recompute: bool) -> GraphModel:
+def _model(
+    name: str, in_channels: int, num_classes: int, layers: int, recompute: bool
+) -> GraphModel:
     torch.manual_seed(0)
-    return MODELS[name](graph.x.size(1), WIDTH, graph.classes, layers, recompute=recompute)
+    return MODELS[name](in_channels, WIDTH, num_classes, layers, recompute=recompute)
 
 
-def _difference(a: Tensor | None, b: Tensor | None) -> float:
-    if a is None or b is None:
-        return 0.0 if a is b else 1.0
-    return float((a - b).abs().max() / a.abs().max().clamp(min=1e-12))
+def _training_step(model: GraphModel, x: Tensor, adj: Adjacency) -> None:
+    model.zero_grad()
+    out = model(x, adj)
+    cross_entropy(out, torch.arange(out.size(0)) % out.size(1)).backward()
 
 
 def _peak(
-    x: Tensor, edge_index: Tensor, classes: int, name: str, layers: int, recompute: bool
+    x: Tensor, edge_index: Tensor, name: str, num_classes: int, layers: int, recompute: bool
 ) -> int:
-    from eegnn.graph import Adjacency
-
-    torch.set_num_threads(1)
     adj = Adjacency.from_edge_index(edge_index, x.size(0))
-    graph = Shape("", True, x, adj, classes)
-    adj.propagate(torch.zeros(x.size(0), WIDTH))  # its values are no activations
-    model = _model(graph, name, layers, recompute)
-    # What is loaded when first used is no activation either.
-    two = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
-    model(x[:2], two).sum().backward()
-    before = resident("VmRSS") or 0
+    adj.propagate(torch.zeros(x.size(0), WIDTH))  # the values of its matrix are no activations
+    model = _model(name, x.size(1), num_classes, layers, recompute)
+    # Libraries that are loaded when first used are no activations either.
+    two_nodes = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
+    model(x[:2], two_nodes).sum().backward()
+    before = resident_bytes("VmRSS")
     model(x, adj).sum().backward()
-    return (resident("VmHWM") or 0) - before
+    return resident_bytes("VmHWM") - before

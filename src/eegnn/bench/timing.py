@@ -1,4 +1,4 @@
-"""How all benchmarks measure: interleaved passes in one process, and their median."""
+"""How all benchmarks measure time: interleaved passes in one process, and their median."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, TypeVar
 
 import torch
 
-#: Seconds after which a pass counts as slow; there are a tenth of the passes then.
+#: Seconds after which a call counts as slow and is timed in a tenth of the passes.
 SLOW = 2.0
 Key = TypeVar("Key", bound=Hashable)
 
 
-def medians(ways: Mapping[Key, Callable[[], Any]], passes: int) -> dict[Key, float]:
-    """Return the median of the seconds that each way takes.
+def medians(calls: Mapping[Key, Callable[[], Any]], passes: int) -> dict[Key, float]:
+    """Return the median of the seconds that each call takes.
 
-    Every way runs once to warm up. Then all ways take turns, so that whatever else the machine
-    does meets all of them alike.
+    Every call runs once to warm up. Then all take turns, so that other load on the machine affects
+    all of them alike.
 
     Args:
-        ways: name → what to call.
-        passes: timed calls of each; a tenth of them (at least one) of a slow one.
+        calls: what to time, by name.
+        passes: how often each call is timed; a tenth of it (at least once) if it is slow.
     """
-    slow = {name for name, call in ways.items() if seconds(call) > SLOW}
-    found: dict[Key, list[float]] = {name: [] for name in ways}
+    slow = {name for name, call in calls.items() if seconds(call) > SLOW}
+    found: dict[Key, list[float]] = {name: [] for name in calls}
     for number in range(passes):
-        for name, call in ways.items():
+        for name, call in calls.items():
             if name not in slow or number % 10 == 0:
                 found[name].append(seconds(call))
     return {name: statistics.median(values) for name, values in found.items()}
@@ -43,7 +43,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Let PyTorch use so many threads."""
+    """Let PyTorch use this number of threads inside the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

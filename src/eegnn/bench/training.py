@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
-from rich.table import Table
 from torch import Tensor
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import SimpleConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from eegnn.bench.figure import draw_panels
-from eegnn.bench.shapes import skewed_graph
-from eegnn.bench.timing import medians, use_threads
+from eegnn.bench.inputs import skewed_graph
+from eegnn.bench.rows import BenchmarkRow
+from eegnn.bench.timing import medians
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency
-from eegnn.nn.sas import SASConv
-from eegnn.nn.sasgnn import SASGNN
+from eegnn.nn.sas_conv import SASConv
+from eegnn.nn.sas_gnn import SASGNN
+
+WIDTH, LAYERS = 32, 10
 
 
 @dataclass(frozen=True)
-class Row:
+class TrainingRow(BenchmarkRow):
     """One graph; times in seconds for forward and backward."""
+
+    title = f"Training step of SASGNN in seconds, {LAYERS} layers, width {WIDTH}"
+    columns = ("graph", "nodes", "edges", "ours", "scatter", "ratio", "difference")
+    x_label, y_label, log_axes = "directed edges", "ms", True
 
     graph: str
     nodes: int
@@ -37,9 +41,11 @@ class Row:
         """How many times faster ours is."""
         return self.scatter / self.ours
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
+    def points(self) -> Iterator[tuple[str, str, float, float]]:
+        """Time against the number of edges."""
+        panel = "training step of SASGNN"
+        yield panel, "ours", self.edges, 1e3 * self.ours
+        yield panel, "PyG's message passing", self.edges, 1e3 * self.scatter
 
 
 def graphs() -> dict[str, tuple[int, Tensor]]:
@@ -50,75 +56,41 @@ def graphs() -> dict[str, tuple[int, Tensor]]:
     }
 
 
-def compare(threads: int = 1, passes: int = 5) -> list[Row]:
-    """Measure both ways on each of :func:`graphs`, alternating, and take medians."""
-    with use_threads(threads):
-        return [_compare(name, n, edges, passes) for name, (n, edges) in graphs().items()]
+def compare(passes: int = 5) -> list[TrainingRow]:
+    """Measure both on each of :func:`graphs`, alternating, and take medians."""
+    return [_compare(name, n, edges, passes) for name, (n, edges) in graphs().items()]
 
 
-def draw(rows: list[Row], path: Path) -> None:
-    """Draw the time of a training step against the number of edges."""
-    ours = sorted((row.edges, 1e3 * row.ours) for row in rows)
-    scatter = sorted((row.edges, 1e3 * row.scatter) for row in rows)
-    panels = {"training step of SASGNN": {"ours": ours, "PyG's message passing": scatter}}
-    draw_panels(panels, path, "directed edges", "ms", log=True)
-
-
-def table(rows: list[Row], threads: int) -> Table:
-    """For the terminal."""
-    out = Table(title=f"Training step of SASGNN, 10 layers, width 32, {threads} thread(s)")
-    for column in ("graph", "nodes", "edges", "ours, ms", "scatter, ms", "ratio", "difference"):
-        out.add_column(column, justify="left" if column == "graph" else "right")
-    for row in rows:
-        out.add_row(
-            row.graph,
-            f"{row.nodes:,}",
-            f"{row.edges:,}",
-            f"{1e3 * row.ours:.0f}",
-            f"{1e3 * row.scatter:.0f}",
-            f"{row.ratio:.1f} ×",
-            f"{row.difference:.0e}",
-        )
-    return out
-
-
-def _compare(name: str, num_nodes: int, edge_index: Tensor, passes: int) -> Row:
+def _compare(name: str, num_nodes: int, edge_index: Tensor, passes: int) -> TrainingRow:
     torch.manual_seed(0)
-    model = SASGNN(16, 32, 2, num_layers=10)
+    model = SASGNN(16, WIDTH, 2, num_layers=LAYERS)
     x = torch.rand(num_nodes, 16)
     adj = Adjacency.from_edge_index(edge_index, num_nodes)
-    scale = adj.degree.clamp(min=1).rsqrt()
-    value = scale[adj.row] * scale[adj.col.long()]
-    ways = {
+    normalized = gcn_norm(adj.edge_index, None, num_nodes, add_self_loops=False)
+    forwards = {
         "ours": lambda: model(x, adj),
-        "scatter": lambda: _by_scatter(model, x, adj.edge_index, value),
+        "scatter": lambda: _by_scatter(model, x, *normalized),
     }
-    difference = (ways["ours"]() - ways["scatter"]()).abs().max().item()
-    median = medians({way: _step(forward, model) for way, forward in ways.items()}, passes)
-    return Row(name, num_nodes, edge_index.size(1), median["ours"], median["scatter"], difference)
+    difference = (forwards["ours"]() - forwards["scatter"]()).abs().max().item()
+    calls = {key: _training_step(forward, model) for key, forward in forwards.items()}
+    return TrainingRow(
+        name, num_nodes, edge_index.size(1), **medians(calls, passes), difference=difference
+    )
 
 
-def _by_scatter(model: SASGNN, x: Tensor, edge_index: Tensor, value: Tensor) -> Tensor:
+def _by_scatter(model: SASGNN, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
     """Eq. 2 by PyG's default message passing: gather, weigh, scatter."""
-    conv, around = model.convs[0], _WeightedSum()
+    conv, propagate = model.convs[0], SimpleConv(aggr="sum")
     assert isinstance(conv, SASConv)
     h = model.encoder(x)
     omega, weight = conv.omega, conv.weight
     for _ in range(model.num_layers):
-        received = around(h @ weight, edge_index, value)
+        received = propagate(h @ weight, edge_index, edge_weight)
         h = h + model.step_size * torch.tanh(received - torch.relu(h @ omega)).relu()
     return model.decoder(h)
 
 
-class _WeightedSum(MessagePassing):
-    def forward(self, x: Tensor, edge_index: Tensor, value: Tensor) -> Tensor:
-        return self.propagate(edge_index, x=x, value=value)
-
-    def message(self, x_j: Tensor, value: Tensor) -> Tensor:
-        return value.unsqueeze(-1) * x_j
-
-
-def _step(forward: Callable[[], Tensor], model: SASGNN) -> Callable[[], None]:
+def _training_step(forward: Callable[[], Tensor], model: SASGNN) -> Callable[[], None]:
     def step() -> None:
         model.zero_grad()
         forward().square().mean().backward()

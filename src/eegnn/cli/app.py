@@ -1,4 +1,4 @@
-"""The application that all commands join, and what they print with."""
+"""The application that the commands belong to, and what they print with."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
-from eegnn.train.launched import started_together
-
 
 class _Commands(TyperGroup):
-    """Says, after Ctrl-C, what typer does not know: that nothing is lost."""
+    """Commands that say, after Ctrl-C, how to go on."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -44,18 +42,22 @@ bench = typer.Typer(help="Measure speed, always as ratios within one run.", no_a
 app.add_typer(bench, name="bench")
 
 
-@contextmanager
-def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show a bar, and yield what to call after each epoch with its line of metrics."""
-    bar = Progress(
-        TextColumn("training"),
+def new_progress(label: str) -> Progress:
+    """Return a bar on standard error with a label, a count, a text and the remaining time."""
+    return Progress(
+        TextColumn(label),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.description}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-    with bar:
+
+
+@contextmanager
+def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show a bar, and yield what to call after each epoch with its line of metrics."""
+    with new_progress("training") as bar:
         task = bar.add_task("", total=epochs)
 
         def show(line: dict[str, Any]) -> None:
@@ -79,31 +81,33 @@ def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
-        with _one_voice():
+        with _quiet_unless_main_rank():
             app()
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"{_new_line()}eegnn: {error}" if _has_the_word() else 1)
+        sys.exit(_failure(error))
+
+
+def _is_other_rank() -> bool:
+    """Whether ``torchrun`` started this process, and not as the first; known without torch."""
+    return "LOCAL_RANK" in os.environ and os.environ.get("RANK", "0") != "0"
 
 
 @contextmanager
-def _one_voice() -> Iterator[None]:
+def _quiet_unless_main_rank() -> Iterator[None]:
     """Of the processes that torchrun starts, let only the first print."""
-    if not started_together() or os.environ["RANK"] == "0":
+    if not _is_other_rank():
         yield
         return
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         yield
 
 
-def _new_line() -> str:
-    """Break the line on which the first process may just be showing its progress."""
-    return "\n" if started_together() and os.environ["RANK"] != "0" else ""
+def _failure(error: Exception) -> str | int:
+    """The message for a failure, or an exit code where another rank has failed before."""
+    if "LOCAL_RANK" in os.environ:
+        from eegnn.distributed import is_first_failure, launched_by_torchrun
 
-
-def _has_the_word() -> bool:
-    """Whether a failure is for this process to tell: the first to fail knows the reason."""
-    if not started_together():
-        return True
-    from eegnn.train.distributed import fails_first
-
-    return fails_first()
+        if launched_by_torchrun() and not is_first_failure():
+            return 1
+    # The first process may just be showing its progress, on a line that has to end.
+    return f"\neegnn: {error}" if _is_other_rank() else f"eegnn: {error}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from eegnn.cli.app import bench, print_json
 from eegnn.cli.options import AsJson, DataDir
+
+if TYPE_CHECKING:
+    from eegnn.bench.rows import BenchmarkRow
 
 Threads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads to use.")]
 Passes = Annotated[
@@ -21,12 +24,8 @@ Passes = Annotated[
         help="Timed passes, of which the median counts; a tenth of them where one takes seconds.",
     ),
 ]
-Layers = Annotated[
-    list[int] | None,
-    typer.Option(
-        min=1, metavar="N", help="Depth. Repeat it for more.", show_default="10, 20, 50, 100"
-    ),
-]
+Layers = Annotated[list[int], typer.Option(min=1, metavar="N", help="Depth. Repeat it for more.")]
+DEPTHS = [10, 20, 50, 100]
 Figure = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Draw the result, as .png or .pdf.")
 ]
@@ -46,12 +45,12 @@ def bench_inference(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A heterophilic data set; a graph of its size is drawn if it is not on disk. "
+            help="A heterophilic data set; a graph of its size is generated if it is not on disk. "
             "Repeat it for more.",
             show_default="all five, unless there is a run",
         ),
     ] = None,
-    layers: Layers = None,
+    layers: Layers = DEPTHS,
     threads: Threads = 1,
     passes: Passes = 20,
     default_path: Annotated[
@@ -71,23 +70,18 @@ def bench_inference(
     a CPU. Nodes of EEGNN leave by themselves in a trained run; else at layers with the minimum,
     median and maximum that the paper found. All nodes are computed until the last one has left.
     """
-    from eegnn.bench import inference as found
-    from eegnn.bench.shapes import PAPER_EXITS
+    from eegnn.bench.inference import compare, compare_runs
+    from eegnn.bench.inputs import PAPER_EXITS
 
     names = dataset or ([] if run else list(PAPER_EXITS))
-    with _measuring():
-        rows = found.compare_runs(run or [], threads, passes, data_dir, default_path)
-        rows += found.compare(
-            names, layers or found.LAYERS, threads, passes, data_dir, default_path
-        )
-    _show(found.table(rows, threads), rows, found.draw, out, as_json)
-    if as_json:
-        print_json(
-            threads=threads,
-            passes=passes,
-            rows=found.as_dicts(rows),
-            times_faster=found.summary(rows),
-        )
+    shared = (passes, data_dir, default_path)
+    _measure(
+        lambda: compare_runs(run or [], *shared) + compare(names, layers, *shared),
+        threads,
+        out,
+        as_json,
+        passes=passes,
+    )
 
 
 @bench.command("graphs")
@@ -100,16 +94,12 @@ def bench_graphs(
 ) -> None:
     """Compare the time for batches of graphs with the layers that their graphs take.
 
-    Graphs of ENZYMES and Peptides-func, or of their size, leave at stated layers. All graphs of a
+    Graphs of ENZYMES and Peptides-func, or of their size, leave at fixed layers. All graphs of a
     batch are computed until the last one has left.
     """
-    from eegnn.bench.graphs import compare, draw, table
+    from eegnn.bench.graphs import compare
 
-    with _measuring():
-        rows = compare(threads, passes, data_dir)
-    _show(table(rows, threads), rows, draw, out, as_json)
-    if as_json:
-        print_json(threads=threads, passes=passes, rows=[row.as_dict() for row in rows])
+    _measure(lambda: compare(passes, data_dir), threads, out, as_json, passes=passes)
 
 
 @bench.command("training")
@@ -121,13 +111,9 @@ def bench_training(
     Forward and backward, ten layers, width 32, on a graph with the size of Tolokers and on a
     100 × 100 grid.
     """
-    from eegnn.bench.training import compare, draw, table
+    from eegnn.bench.training import compare
 
-    with _measuring():
-        rows = compare(threads=threads, passes=passes)
-    _show(table(rows, threads), rows, draw, out, as_json)
-    if as_json:
-        print_json(threads=threads, passes=passes, rows=[row.as_dict() for row in rows])
+    _measure(lambda: compare(passes), threads, out, as_json, passes=passes)
 
 
 @bench.command("memory")
@@ -135,7 +121,7 @@ def bench_memory(
     dataset: Annotated[
         str, typer.Option(metavar="NAME", help="A heterophilic data set.")
     ] = "minesweeper",
-    layers: Layers = None,
+    layers: Layers = DEPTHS,
     threads: Threads = 1,
     passes: Passes = 5,
     out: Figure = None,
@@ -143,55 +129,24 @@ def bench_memory(
     as_json: AsJson = False,
 ) -> None:
     """Measure memory and time of a training step against depth, with and without `recompute`."""
-    from eegnn.bench.memory import LAYERS, compare, draw, table
+    from eegnn.bench.memory import compare
 
-    with _measuring():
-        rows = compare(dataset, layers or LAYERS, threads, passes, data_dir)
-    _show(table(rows, threads), rows, draw, out, as_json)
-    if as_json:
-        print_json(
-            dataset=dataset, threads=threads, passes=passes, rows=[row.as_dict() for row in rows]
-        )
-
-
-@bench.command("roofline")
-def bench_roofline(
-    width: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Width of the states. Repeat it for more.",
-            show_default="32, 64, 128",
-        ),
-    ] = None,
-    threads: Threads = 1,
-    passes: Passes = 50,
-    out: Figure = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compare a step of SAS-GNN at inference with its dense and sparse products alone."""
-    from eegnn.bench.roofline import WIDTHS, compare, draw, table
-
-    with _measuring():
-        rows = compare(width or WIDTHS, threads, passes, data_dir)
-    _show(table(rows, threads), rows, draw, out, as_json)
-    if as_json:
-        print_json(threads=threads, passes=passes, rows=[row.as_dict() for row in rows])
+    _measure(
+        lambda: compare(dataset, layers, passes, data_dir),
+        threads,
+        out,
+        as_json,
+        passes=passes,
+        dataset=dataset,
+    )
 
 
 @bench.command("blocks")
 def bench_blocks(
     nodes: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1000,
-            metavar="N",
-            help="Size of a generated graph. Repeat it for more.",
-            show_default="100000, 1000000",
-        ),
-    ] = None,
+        list[int],
+        typer.Option(min=1000, metavar="N", help="Size of a generated graph. Repeat it for more."),
+    ] = [100_000, 1_000_000],  # noqa: B006
     block: Annotated[int, typer.Option(min=100, metavar="N", help="Nodes of a block.")] = 10_000,
     epoch: Annotated[
         bool, typer.Option("--epoch", metavar="", help="Also train for an epoch, by blocks.")
@@ -203,44 +158,38 @@ def bench_blocks(
 ) -> None:
     """Measure memory and time of one huge graph by blocks, and compare with the whole graph.
 
-    Each pass is a fresh process, whose peak memory counts above what it has with the raw data; the
+    Each pass is a new process, whose peak memory counts above what it has with the raw data; the
     sizes take turns. The whole graph is computed too where it has at most 100,000 nodes.
     """
-    from eegnn.bench.blocks import NODES, compare, draw, table
+    from eegnn.bench.blocks import compare
 
-    with _measuring():
-        rows = compare(nodes or NODES, threads, passes, block, epoch)
-    _show(table(rows, threads), rows, draw, out, as_json)
-    if as_json:
-        print_json(
-            threads=threads, passes=passes, block=block, rows=[row.as_dict() for row in rows]
-        )
-
-
-@bench.command("params")
-def bench_params(out: Figure = None, as_json: AsJson = False) -> None:
-    """Count parameters, beside the paper's tables."""
-    from eegnn.bench.params import compare, draw, table
-
-    rows = compare()
-    _show(table(rows), rows, draw, out, as_json)
-    if as_json:
-        print_json(rows=[row.as_dict() for row in rows])
+    _measure(
+        lambda: compare(nodes, passes, block, epoch),
+        threads,
+        out,
+        as_json,
+        passes=passes,
+        block=block,
+    )
 
 
-def _measuring() -> Any:
-    return Console(stderr=True).status("measuring …")
-
-
-def _show(
-    table: Any,
-    rows: Sequence[Any],
-    draw: Callable[[Any, Path], None],
+def _measure(
+    compare: Callable[[], Sequence[BenchmarkRow]],
+    threads: int,
     out: Path | None,
     as_json: bool,
+    **fields: Any,
 ) -> None:
+    """Measure, print the table, draw the figure and print JSON, with ``fields`` beside the rows."""
+    from eegnn.bench.rows import draw, table
+    from eegnn.bench.timing import use_threads
+
+    with Console(stderr=True).status("measuring …"), use_threads(threads):
+        rows = compare()
     console = Console(stderr=as_json)
-    console.print(table)
+    console.print(table(rows, threads))
     if out is not None:
         draw(rows, out)
         console.print(f"→ {out}")
+    if as_json:
+        print_json(threads=threads, **fields, rows=[row.as_dict() for row in rows])

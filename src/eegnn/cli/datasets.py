@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import AsJson, DataDir
+from eegnn.cli.options import AsJson, DataDir, flag
 
 
 @app.command()
@@ -24,10 +24,9 @@ def datasets(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--check",
-            metavar="",
-            help="Open those that need no network, count, and compare with the published figures; "
+            "Open those that need no network, count, and compare with the published figures; "
             "exit code 1 for a difference that is not known.",
         ),
     ] = False,

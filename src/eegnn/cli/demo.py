@@ -34,9 +34,9 @@ def demo(
             f"must end in .png, .pdf or .svg, got {str(out)!r}", param_hint="--out"
         )
     out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the training
-    from eegnn.experiments.demo import run_demo
     from eegnn.report.board import draw_board
     from eegnn.report.terminal import demo_report
+    from eegnn.train.demo import run_demo
 
     console = Console(stderr=as_json)
     start = time.perf_counter()

@@ -1,21 +1,42 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options of the commands; those of a single command are in its own module."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-# A flag takes no value, and its help should not ask for one: hence metavar="".
-AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        metavar="",
-        help="Print the result as one JSON object, the last line of standard output.",
-    ),
-]
+# The list of models is not read here: it would cost the seconds that it takes to import torch.
+MODEL = (
+    "`eegnn`, `sasgnn`, or a baseline such as `gcn`. A name that does not exist is answered with "
+    "all that do."
+)
+STORAGE = (
+    "`FILE.db` (SQLite) for the processes of one machine, `postgresql://USER@HOST/NAME` for "
+    "several machines, or `FILE.journal` on a disk that they share. A process that dies leaves its "
+    "work to the others within two minutes."
+)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value, for which its help does not ask either."""
+    return typer.Option(name, metavar="", help=text)
+
+
+def share(text: str, default: str | None = None) -> Any:
+    """An option for a number from 0 to 1."""
+    return typer.Option(min=0, max=1, metavar="SHARE", help=text, show_default=default or True)
+
+
+# What to work on.
+DatasetName = typer.Argument(
+    metavar="DATASET",
+    help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
+    "its full size; of listed sets of many graphs too), or a file of your own, `graph.npz`.",
+    show_default=False,
+)
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -24,18 +45,30 @@ DataDir = Annotated[
         show_default="EEGNN_DATA, or a cache folder",
     ),
 ]
-DatasetName = typer.Argument(
-    metavar="DATASET",
-    help="A name that `eegnn datasets` lists, a generated set such as `echo-sssp@0.1` (a tenth of "
-    "its full size; of listed sets of many graphs too), or a file of your own, `graph.npz`.",
-    show_default=False,
-)
-# The list of models is not read here: it would cost the seconds that it takes to import torch.
-MODEL = (
-    "`eegnn`, `sasgnn`, or a baseline such as `gcn`. A name that does not exist is answered with "
-    "all that do."
-)
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+
+# How to train.
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Passes over the training data.",
+        show_default="the recipe's, or 1000",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting, as in `lr=0.003`, or an argument of the model, as in "
+        "`options.dropout=0.2`. Repeat it for more; an unknown key is answered with all that "
+        "exist.",
+    ),
+]
+
+# How to evaluate.
 MaxLayers = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Nobody takes more steps than this."),
@@ -50,11 +83,14 @@ ExitThreshold = Annotated[
         show_default="leave once exit is likelier than continue",
     ),
 ]
+TargetCost = Annotated[
+    float | None, share("Spend this share of the budget, by the rule of `eegnn calibrate`.")
+]
 Freeze = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--freeze",
-        help="Nodes that have left keep their state, which changes what their neighbours read.",
+        "Nodes that have left keep their state, which changes what their neighbours read.",
     ),
 ]
 NumBlocks = Annotated[
@@ -68,27 +104,8 @@ NumBlocks = Annotated[
         show_default="as in training",
     ),
 ]
-TargetCost = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        metavar="SHARE",
-        help="Spend this share of the budget, by the rule of `eegnn calibrate`.",
-    ),
+
+# What to write.
+AsJson = Annotated[
+    bool, flag("--json", "Print the result as one JSON object, the last line of standard output.")
 ]
-Epochs = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Passes over the training data.",
-        show_default="the recipe's, or 1000",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
-STORAGE = (
-    "`FILE.db` (SQLite) for the processes of one machine, `postgresql://USER@HOST/NAME` for "
-    "several machines, or `FILE.journal` on a disk that they share. A process that dies leaves its "
-    "work to the others within two minutes."
-)

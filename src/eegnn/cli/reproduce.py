@@ -3,87 +3,85 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from eegnn.cli.app import app, print_json
-from eegnn.cli.options import STORAGE, AsJson, DataDir
+from eegnn.cli.app import app, new_progress, print_json
+from eegnn.cli.options import STORAGE, AsJson, DataDir, flag
 
 if TYPE_CHECKING:
-    from eegnn.experiments.book import Book
-    from eegnn.experiments.runner import Watcher
-    from eegnn.experiments.study import Experiment, Plan
+    from eegnn.studies.experiment import Experiment, Finding, Scope
+    from eegnn.studies.runner import Watcher
+    from eegnn.studies.store import ResultStore
     from eegnn.train.config import Config
+
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="An experiment that --list names, or `all`.", show_default=False
+    ),
+]
+ListAll = Annotated[
+    bool, flag("--list", "Say what there is, what it costs, and whether the data is here.")
+]
+WriteResults = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write one page of all that is in the folder of results.",
+        show_default=False,
+    ),
+]
+Only = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Run these models or data sets alone, such as `minesweeper,sasgnn,eegnn`.",
+        show_default="all",
+    ),
+]
+Splits = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N-N", help="Splits, or seeds, such as `0-9` or `0,3`.", show_default="all"
+    ),
+]
+Quick = Annotated[
+    bool, flag("--quick", "A small version, marked as such: NAME-quick.md and so on.")
+]
+Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="For NAME.jsonl (runs), NAME.md, NAME.csv, NAME.png.")
+]
+Runs = Annotated[Path, typer.Option(metavar="FOLDER", help="For runs that are not finished.")]
+Storage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|URL",
+        help="Share runs and results with all who have the same one: " + STORAGE + " Needs "
+        "`pip install 'eegnn[tune]'`.",
+        show_default="the folder of runs, on one machine",
+    ),
+]
 
 
 @app.command()
 def reproduce(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", help="An experiment that --list names, or `all`.", show_default=False
-        ),
-    ] = None,
-    list_all: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            metavar="",
-            help="Say what there is, what it costs, and whether the data is here.",
-        ),
-    ] = False,
-    write_results: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-results",
-            metavar="FILE",
-            help="Write one page of all that is in the folder of results.",
-            show_default=False,
-        ),
-    ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Run these models or data sets alone, such as `minesweeper,sasgnn,eegnn`.",
-            show_default="all",
-        ),
-    ] = None,
-    splits: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N-N", help="Splits, or seeds, such as `0-9` or `0,3`.", show_default="all"
-        ),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", metavar="", help="A small version, marked as such: NAME-quick.md and so on."
-        ),
-    ] = False,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", help="For NAME.jsonl (runs), NAME.md, NAME.csv, NAME.png."),
-    ] = Path("results"),
-    runs: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="For runs that are not finished.")
-    ] = Path("runs"),
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Share runs and results with all who have the same one: " + STORAGE + " Needs "
-            "`pip install 'eegnn[tune]'`.",
-            show_default="the folder of runs, on one machine",
-        ),
-    ] = None,
+    name: Name = None,
+    list_all: ListAll = False,
+    write_results: WriteResults = None,
+    only: Only = None,
+    splits: Splits = None,
+    quick: Quick = False,
+    out: Out = Path("results"),
+    runs: Runs = Path("runs"),
+    storage: Storage = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,59 +94,126 @@ def reproduce(
     if (name is not None) + list_all + (write_results is not None) != 1:
         raise typer.BadParameter("give one of NAME, --list and --write-results")
     from eegnn.experiments import registry
-    from eegnn.experiments.study import Plan
+    from eegnn.studies.experiment import Scope
 
-    plan = Plan(quick, _numbers(splits))
+    scope = Scope(quick, _parse_numbers(splits))
     console = Console(stderr=as_json)
     if write_results is not None:
         _write_results(write_results, out, data_dir, console)
-        return
-    chosen = registry.by_cost(quick) if name in (None, "all") else [registry.find(str(name))]
-    if list_all:
-        rows = [_row(experiment, plan, out, data_dir) for experiment in chosen]
-        console.print(_list(rows))
-        _print_elsewhere(rows, console)
+    elif list_all:
+        rows = [_describe(each, scope, out, data_dir) for each in registry.by_cost(quick)]
+        _print_list(rows, console)
         if as_json:
             print_json(experiments=rows)
-        return
-    done = []
-    for experiment in chosen:
-        configs = _only(experiment.configs(plan), only)
-        absent = registry.missing_data(configs, data_dir)
-        if name != "all":
-            absent = [each for each in absent if not _fetch(each, data_dir, console)]
-        here = [config for config in configs if config.dataset not in absent]
+    else:
+        session = _Session(scope, out, runs, storage, data_dir, console)
+        chosen = registry.by_cost(quick) if name == "all" else [registry.find(str(name))]
+        done = [session.reproduce(each, only, fetch=name != "all") for each in chosen]
+        found = [result for result in done if result is not None]
+        if not found and name != "all":
+            raise typer.Exit(1)
+        if as_json:
+            print_json(**({"experiments": found} if name == "all" else found[0]))
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What all experiments of a command share; see the options of the command."""
+
+    scope: Scope
+    out: Path
+    runs: Path
+    storage: str | None
+    data_dir: Path | None
+    console: Console
+
+    def reproduce(
+        self, experiment: Experiment, only: str | None, fetch: bool
+    ) -> dict[str, Any] | None:
+        """Do the runs, write the pages, and return both for programs; nothing without data.
+
+        Args:
+            experiment: which.
+            only: names of models and data sets to which runs are restricted.
+            fetch: try to get data that is not here.
+        """
+        configs = _select(experiment.configs(self.scope), only)
+        available = self._available(experiment, configs, fetch)
+        if configs and not available:
+            return None
+        from eegnn.studies.pages import table_rows, write_pages
+        from eegnn.studies.store import ResultStore
+
+        store = ResultStore.of(experiment, self.scope, self.out)
+        left = self._run(experiment, available, store)
+        table = store.results(experiment.cells(self.scope))
+        files = write_pages(experiment, self.scope, table, self.out)
+        findings = list(experiment.findings(table))
+        self.console.print(f"{experiment.title}: {', '.join(map(str, files))}")
+        if left:
+            self.console.print(f"{len(left)} of {len(available)} runs are with other processes")
+        _print_findings(findings, self.console)
+        return {
+            "name": experiment.name,
+            "quick": self.scope.quick,
+            "runs": len(available),
+            "left": len(left),
+            "cells": table_rows(table),
+            "findings": [finding._asdict() for finding in findings],
+            "files": [str(path) for path in files],
+        }
+
+    def _available(
+        self, experiment: Experiment, configs: list[Config], fetch: bool
+    ) -> list[Config]:
+        """Return the runs whose data is here, or could be fetched."""
+        from eegnn.experiments.registry import missing_data
+
+        absent = missing_data(configs, self.data_dir)
+        if fetch:
+            absent = [name for name in absent if not _fetch(name, self.data_dir, self.console)]
         if absent:
-            console.print(f"{experiment.name}: {', '.join(absent)} not here, left out")
-            if not here:
-                continue
-        done.append(_reproduce(experiment, plan, here, out, runs, storage, data_dir, console))
-    if not done and name != "all":
-        raise typer.Exit(1)
-    if as_json:
-        print_json(**({"experiments": done} if name == "all" else done[0]))
+            self.console.print(f"{experiment.name}: {', '.join(absent)} not here, left out")
+        return [config for config in configs if config.dataset not in absent]
+
+    def _run(
+        self, experiment: Experiment, configs: list[Config], store: ResultStore
+    ) -> list[Config]:
+        """Do the runs, and return those that other processes do."""
+        from eegnn.studies.runner import Runner
+
+        if not configs:
+            return []
+        folder = self.runs / experiment.name
+        try:
+            with _progress_bar(experiment.name, configs, store) as watch:
+                runner = Runner(store, folder, self.data_dir, experiment.measurement, watch)
+                return runner.run(configs, self.storage)
+        except KeyboardInterrupt:
+            print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
+            raise typer.Exit(130) from None
 
 
-def _only(configs: list[Config], names: str | None) -> list[Config]:
+def _select(configs: list[Config], names: str | None) -> list[Config]:
     """Keep the runs of the named models, and of the named data sets."""
     if names is None:
         return configs
     from eegnn.train.models import NAMES
 
     words = {word.strip() for word in names.split(",")}
-    sets = {config.dataset.partition("@")[0] for config in configs}
-    if unknown := sorted(words - sets - NAMES.keys()):
+    datasets = {config.dataset.partition("@")[0] for config in configs}
+    if unknown := sorted(words - datasets - NAMES.keys()):
         raise typer.BadParameter(
-            f"must be models or data sets of the experiment ({', '.join(sorted(sets))}), got "
+            f"must be models or data sets of the experiment ({', '.join(sorted(datasets))}), got "
             f"{unknown[0]!r}",
             param_hint="--only",
         )
-    models, data = words & NAMES.keys(), words & sets
+    models = words & NAMES.keys() or NAMES.keys()
+    datasets = words & datasets or datasets
     return [
         config
         for config in configs
-        if (not models or config.model in models)
-        and (not data or config.dataset.partition("@")[0] in data)
+        if config.model in models and config.dataset.partition("@")[0] in datasets
     ]
 
 
@@ -164,142 +229,81 @@ def _fetch(dataset: str, data_dir: Path | None, console: Console) -> bool:
     return True
 
 
-def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Console) -> None:
-    from eegnn.experiments import registry
-    from eegnn.experiments.runner import measure
-    from eegnn.experiments.study import Plan
-    from eegnn.io import write_atomically
-    from eegnn.report.study_results import Study, count, distinct, results_page
+def _print_findings(findings: Sequence[Finding], console: Console) -> None:
+    from eegnn.studies.pages import VERDICTS
 
-    studies = []
-    for name in registry.EXPERIMENTS:
-        experiment = registry.find(name)
-        cells = experiment.cells(Plan())
-        missing = registry.missing_data([c for cell in cells for c in cell.configs], data_dir)
-        studies.append(
-            Study(experiment, measure(cells, _book(experiment, Plan(), folder)), missing)
-        )
-    write_atomically(page, results_page(studies).encode())
-    found = count(distinct(studies))
-    console.print(f"{page}: {found['from runs']} of {found['cells']} cells are from runs")
-
-
-def _book(experiment: Experiment, plan: Plan, folder: Path) -> Book:
-    from eegnn.experiments.book import Book
-    from eegnn.report.study import file_name
-
-    field = None if experiment.measurement is None else experiment.measurement.field
-    return Book(folder, file_name(experiment, plan), field)
-
-
-def _reproduce(
-    experiment: Experiment,
-    plan: Plan,
-    configs: list[Config],
-    out: Path,
-    runs: Path,
-    storage: str | None,
-    data_dir: Path | None,
-    console: Console,
-) -> dict[str, Any]:
-    from eegnn.experiments.runner import do_runs, measure
-    from eegnn.report.study import MARKS, study_rows, write_study
-
-    book = _book(experiment, plan, out)
-    left: list[Config] = []
-    try:
-        if configs:
-            with _bar(experiment.name, configs, book) as watch:
-                left = do_runs(
-                    configs,
-                    book,
-                    runs / experiment.name,
-                    data_dir,
-                    watch,
-                    experiment.keep_runs,
-                    experiment.measurement,
-                    storage,
-                )
-    except KeyboardInterrupt:
-        print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
-        raise typer.Exit(130) from None
-    table = measure(experiment.cells(plan), book)
-    files = write_study(experiment, plan, table, out)
-    findings = experiment.findings(table)
-    console.print(f"{experiment.title}: {', '.join(map(str, files))}")
-    if left:
-        console.print(f"{len(left)} of {len(configs)} runs are with other processes")
     for text, holds in findings:
         if holds is not None:
-            console.print(f"{MARKS[holds]}: {text}", highlight=False)
-    if waiting := sum(finding.holds is None for finding in findings):
-        console.print(f"{MARKS[None]}: {waiting} of {len(findings)} statements")
-    return {
-        "name": experiment.name,
-        "quick": plan.quick,
-        "runs": len(configs),
-        "left": len(left),
-        "cells": study_rows(table),
-        "findings": [finding._asdict() for finding in findings],
-        "files": [str(path) for path in files],
-    }
+            console.print(f"{VERDICTS[holds]}: {text}", highlight=False)
+    if undecided := sum(finding.holds is None for finding in findings):
+        console.print(f"{VERDICTS[None]}: {undecided} of {len(findings)} statements")
 
 
 @contextmanager
-def _bar(name: str, configs: list[Config], book: Book) -> Iterator[Watcher]:
-    """Show a bar of runs, whoever does them, and yield what to call as they go on."""
-    bar = Progress(
-        TextColumn(name),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
-    with bar:
+def _progress_bar(name: str, configs: list[Config], store: ResultStore) -> Iterator[Watcher]:
+    """Show a bar of finished runs, whichever process does them, and yield what updates it."""
+    with new_progress(name) as bar:
         task = bar.add_task("", total=len(configs))
 
-        def watch(config: Config, line: dict[str, Any] | None) -> None:
+        def show_count(text: str) -> None:
+            done = len(configs) - len(store.missing(configs))
+            bar.update(task, completed=done, description=text)
+
+        def watch(config: Config, metrics: dict[str, Any] | None) -> None:
             text = f"{config.dataset} {config.model} L={config.num_layers} split {config.split}"
-            if line is None:
-                done = sum(map(book.has, configs))
-                bar.update(task, completed=done, description=text)
+            if metrics is None:
+                show_count(text)
             else:
-                epoch = f"{line['epoch']}/{config.epochs}"
-                bar.update(task, description=f"{text} epoch {epoch} val {line['val']:.3f}")
+                epoch = f"{metrics['epoch']}/{config.epochs}"
+                bar.update(task, description=f"{text} epoch {epoch} val {metrics['val']:.3f}")
 
         yield watch
-        bar.update(task, completed=sum(map(book.has, configs)), description="")
+        show_count("")
 
 
-def _row(experiment: Experiment, plan: Plan, out: Path, data_dir: Path | None) -> dict[str, Any]:
+def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Console) -> None:
+    """Write one page of all experiments."""
+    from eegnn.experiments import registry
+    from eegnn.io import write_atomically
+    from eegnn.studies.experiment import Scope
+    from eegnn.studies.results_page import ExperimentResults, count, distinct, results_page
+    from eegnn.studies.store import ResultStore
+
+    full = Scope()
+    results = []
+    for experiment in map(registry.find, registry.EXPERIMENTS):
+        table = ResultStore.of(experiment, full, folder).results(experiment.cells(full))
+        missing = registry.missing_data(experiment.configs(full), data_dir)
+        results.append(ExperimentResults(experiment, table, missing))
+    write_atomically(page, results_page(results).encode())
+    found = count(distinct(results))
+    console.print(f"{page}: {found['from runs']} of {found['cells']} cells are from runs")
+
+
+def _describe(
+    experiment: Experiment, scope: Scope, out: Path, data_dir: Path | None
+) -> dict[str, Any]:
+    """Return what `--list` says of an experiment."""
     from eegnn.experiments.registry import missing_data
+    from eegnn.studies.store import ResultStore
 
-    book = _book(experiment, plan, out)
-    configs = experiment.configs(plan)
+    configs = experiment.configs(scope)
+    left = ResultStore.of(experiment, scope, out).missing(configs)
     return {
         "name": experiment.name,
         "title": experiment.title,
         "minutes": experiment.minutes[0],
         "quick_minutes": experiment.minutes[1],
         "runs": len(configs),
-        "done": sum(map(book.has, configs)),
+        "done": len(configs) - len(left),
         "missing": missing_data(configs, data_dir),
         "needs": experiment.needs,
-        "command": plan.command(experiment.name),
+        "command": scope.command(experiment.name),
     }
 
 
-def _print_elsewhere(rows: list[dict[str, Any]], console: Console) -> None:
-    """Say what to type where there is what this machine has not."""
-    for row in rows:
-        wants = [*row["missing"], *([row["needs"]] if row["needs"] else [])]
-        if wants:
-            console.print(f"Elsewhere, with {', '.join(wants)}: {row['command']}", highlight=False)
-
-
-def _list(rows: list[dict[str, Any]]) -> Table:
-    """One line each on 80 columns; which data are missing stands below."""
+def _print_list(rows: list[dict[str, Any]], console: Console) -> None:
+    """Print a line of at most 80 columns each, and commands for machines that have more."""
     table = Table(box=None, pad_edge=False, expand=True, caption="minutes: of one core")
     table.add_column("name", width=max(len(row["name"]) for row in rows))
     table.add_column("what", no_wrap=True, ratio=1)
@@ -315,10 +319,14 @@ def _list(rows: list[dict[str, Any]]) -> Table:
             f"{row['done']}/{row['runs']}" if row["runs"] else "no runs",
             "not all" if row["missing"] else "here",
         )
-    return table
+    console.print(table)
+    for row in rows:
+        wants = [*row["missing"], *([row["needs"]] if row["needs"] else [])]
+        if wants:
+            console.print(f"Elsewhere, with {', '.join(wants)}: {row['command']}", highlight=False)
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
+def _parse_numbers(text: str | None) -> tuple[int, ...] | None:
     """Read ``0-9`` or ``0,3``."""
     if text is None:
         return None

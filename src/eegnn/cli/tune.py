@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import MODEL, STORAGE, AsJson, DataDir, DatasetName, Epochs
+from eegnn.cli.options import MODEL, STORAGE, AsJson, DataDir, DatasetName, Epochs, Settings
 
 
 @app.command()
@@ -23,25 +23,19 @@ def tune(
         str,
         typer.Option(
             metavar="FILE|URL",
-            help="Where Optuna keeps the study; who has the same one shares the work: " + STORAGE,
+            help="Where Optuna keeps the study, which processes with the same one share: "
+            + STORAGE,
         ),
     ] = "sqlite:///study.db",
     epochs: Epochs = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting that is not searched, as for `eegnn train`. Repeat it for more.",
-        ),
-    ] = None,
+    settings: Settings = None,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="For trials, best.json and pictures.")
     ] = Path("study"),
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search for good settings, in the search space of the paper.
+    """Search for good settings, in the search space of the paper; --set gives the others.
 
     Needs `pip install 'eegnn[tune]'`. Start the command several times to share the work; a study
     that was stopped goes on with the same command. Train with what was found with
@@ -51,15 +45,14 @@ def tune(
     from eegnn.train.start import configure
     from eegnn.train.tune import tune as search
 
-    overrides = ({} if epochs is None else {"epochs": epochs}) | parse_overrides(settings or [])
-    config = configure(dataset, model, None, overrides)
+    config = configure(dataset, model, None, parse_overrides(settings, epochs=epochs))
     messages = Console(stderr=True)
 
-    def tell(number: int, state: str, value: float | None) -> None:
+    def on_trial(number: int, state: str, value: float | None) -> None:
         score = "" if value is None else f"  validation {value:.4f}"
         messages.print(f"trial {number}: {state}{score}")
 
-    best = search(config, trials, storage, out, data_dir, tell)
+    best = search(config, trials, storage, out, data_dir, on_trial)
     Console(stderr=as_json).print(
         f"best of {best['finished']}: trial {best['number']}, validation {best['val']:.4f}, test "
         f"{best['test']:.4f} → {best['recipe']}"

@@ -18,6 +18,7 @@ from eegnn.cli.options import (
     NumBlocks,
     RunPath,
     TargetCost,
+    share,
 )
 
 
@@ -37,7 +38,7 @@ def evaluate(
     All knobs work without training again: they show how much of the score is left when less is
     computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
-    from eegnn.blocks.ranks import is_first, joined
+    from eegnn.distributed import join
     from eegnn.nn.exit_model import freeze_after_exit
     from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
@@ -53,10 +54,8 @@ def evaluate(
         freeze_after_exit(model)
     count = config.blocks if blocks is None else blocks
     batches = Batches(problem, config.batch_size, model.edge_dim is not None, count)
-    with joined():
-        found = score(model, batches, ("train", "val", "test"), **knobs)
-        if not is_first():
-            return
+    join()
+    found = score(model, batches, ("train", "val", "test"), **knobs)
     fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs, "freeze": freeze}
     fields |= {name: part.score for name, part in found.items()}
     fields["exits"] = found["test"].exits.summary()
@@ -95,29 +94,19 @@ def predict(
 
     Writes a line for each node or graph: prediction, probability, exit layer and exit time.
     """
-    from eegnn.blocks.ranks import is_first, joined
+    from eegnn.distributed import join
     from eegnn.train.predict import predict_to_csv
 
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
-    with joined():
-        count = predict_to_csv(run, out, input_file, data_dir, blocks, freeze, **knobs)
-        if is_first():
-            Console(stderr=True).print(f"{count:,} predictions → {out}")
+    join()
+    count = predict_to_csv(run, out, input_file, data_dir, blocks, freeze, **knobs)
+    Console(stderr=True).print(f"{count:,} predictions → {out}")
 
 
 @app.command()
 def calibrate(
     run: RunPath,
-    cost: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Share of the budget.",
-            show_default="25, 35, 50 and 75 %",
-        ),
-    ] = None,
+    cost: Annotated[float | None, share("Share of the budget.", "25, 35, 50 and 75 %")] = None,
     tolerance: Annotated[
         float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
     ] = 0.0,
@@ -162,7 +151,7 @@ def _knobs(
     target_cost: float | None,
     data_dir: Path | None,
 ) -> dict[str, Any]:
-    """The exit rule that was asked for, or the one for a cost."""
+    """The exit rule that the options give, or the one that was calibrated for a cost."""
     if target_cost is None:
         return {"max_layers": max_layers, "exit_threshold": exit_threshold}
     if max_layers is not None or exit_threshold is not None:

@@ -1,32 +1,32 @@
-"""Columns that name kinds rather than measure: the element of an atom, the type of a bond."""
+"""Categorical features, such as the element of an atom, as one-hot columns."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-#: Kinds in each column of OGB's molecules (``ogb.utils.features``).
+#: Number of categories in each column of OGB's molecules (``ogb.utils.features``).
 ATOMS = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 BONDS = (5, 6, 2)
 
 
 def width(columns: int, sizes: tuple[int, ...]) -> int:
-    """Number of columns that :func:`one_hot` makes of so many."""
+    """Number of columns after :func:`one_hot`."""
     return columns - len(sizes) + sum(sizes)
 
 
 def one_hot(name: str, features: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    r"""Replace each of the first columns by one column for each kind, 1 for the kind it names.
+    r"""Replace each categorical column by one column for each category, 0 or 1.
 
-    A linear layer on these columns is the sum of one embedding a column, as in OGB's encoders:
-    :math:`\sum_k \mathbf{e}_{c_k}\mathbf{W}_k = \sum_k \mathbf{W}_k[c_k]`. So models need no
-    embeddings.
+    A linear layer on these columns is the sum of one embedding for each categorical column, as in
+    OGB's encoders: :math:`\sum_k \mathbf{e}_{c_k}\mathbf{W}_k = \sum_k \mathbf{W}_k[c_k]`. So
+    models need no embeddings.
 
     Args:
         name: what error messages call the features.
         features: ``[n, len(sizes) + F]``: categories, which may be whole floating-point numbers,
             then F numbers.
-        sizes: number of kinds in each column; empty where there are no categories.
+        sizes: number of categories in each of the first columns; empty where there are none.
 
     Returns:
         ``[n, sum(sizes) + F]``, floating point; ``features`` itself where ``sizes`` is empty.
@@ -45,9 +45,9 @@ def one_hot(name: str, features: Tensor, sizes: tuple[int, ...]) -> Tensor:
             f"0 … {sizes[column] - 1}, got {given[row, column].item():g}"
         )
     dtype = features.dtype if features.is_floating_point() else torch.get_default_dtype()
-    kinds = torch.zeros(len(features), sum(sizes), dtype=dtype)
-    kinds.scatter_(1, codes + bound.cumsum(0) - bound, 1.0)
-    return torch.cat([kinds, rest.to(dtype)], dim=1) if rest.size(1) else kinds
+    encoded = torch.zeros(len(features), sum(sizes), dtype=dtype)
+    encoded.scatter_(1, codes + bound.cumsum(0) - bound, 1.0)
+    return torch.cat([encoded, rest.to(dtype)], dim=1) if rest.size(1) else encoded
 
 
 def check_columns(name: str, features: Tensor, sizes: tuple[int, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,6 @@ from eegnn.data.problem import Problem
 from eegnn.data.topologies import TOPOLOGIES, distances
 
 EchoTask = Literal["sssp", "ecc", "diam"]
-Progress = Callable[[int, int], None]
 
 DIAMETERS = range(17, 41)
 GRAPHS = 70  # for each topology and diameter: 6 · 24 · 70 = 10,080
@@ -27,13 +26,7 @@ BLOCK = 10  # of ten graphs one is for validation, one for testing
 VERSION = 1  # to be raised when the same seed gives other graphs
 
 
-def echo(
-    task: EchoTask,
-    size: float = 1.0,
-    seed: int = 0,
-    root: Path | None = None,
-    progress: Progress | None = None,
-) -> Problem:
+def echo(task: EchoTask, size: float = 1.0, seed: int = 0, root: Path | None = None) -> Problem:
     """Generate one of ECHO's three tasks on graphs of six topologies and diameters 17 … 40.
 
     ``"sssp"``: for each node the number of hops to the source; ``"ecc"``: for each node the number
@@ -53,7 +46,6 @@ def echo(
             of a smaller size are among those of a larger one.
         seed: the same seed gives the same graphs.
         root: where to keep generated graphs (tens of megabytes at full size); ``None``: nowhere.
-        progress: called with the numbers of graphs made and wanted.
 
     Returns:
         A problem with ``x [n, 2]`` and ``y [n, 1]`` (``"diam"``: ``[1, 1]``).
@@ -62,7 +54,7 @@ def echo(
     count = max(1, round(GRAPHS * _check.number("size", size, 0.0, 1.0)))
     _check.integer("seed", seed, at_least=0)
     parameters = {"graphs": count, "seed": seed, "version": VERSION}
-    arrays = cached(root, "echo", parameters, lambda: _generate(count, seed, progress))
+    arrays = cached(root, "echo", parameters, lambda: _generate(count, seed))
     train, val, test = _split(len(arrays["nodes"]), seed)
     return Problem(
         name=f"echo-{task}",
@@ -85,20 +77,15 @@ def echo(
     )
 
 
-def _generate(count: int, seed: int, progress: Progress | None) -> Arrays:
-    """All graphs, one after the other; ``nodes`` and ``edges`` say where each ends."""
-    total = len(TOPOLOGIES) * len(DIAMETERS) * count
+def _generate(count: int, seed: int) -> Arrays:
+    """All graphs, one after the other; ``nodes`` and ``edges`` hold the size of each."""
     columns: dict[str, list[NDArray[Any]]] = {"x": [], "edge_index": [], "ecc": [], "sssp": []}
-    for index in range(total):
-        pair, repetition = divmod(index, count)
-        topology, diameter = divmod(pair, len(DIAMETERS))
+    topologies = enumerate(TOPOLOGIES.values())
+    for (index, draw), diameter, repetition in product(topologies, DIAMETERS, range(count)):
         # A generator for each graph: smaller sizes are parts of larger ones.
-        generator = np.random.default_rng([seed, topology, DIAMETERS[diameter], repetition])
-        draw = list(TOPOLOGIES.values())[topology]
-        for name, array in _graph(generator, draw(generator, DIAMETERS[diameter])).items():
+        generator = np.random.default_rng([seed, index, diameter, repetition])
+        for name, array in _graph(generator, draw(generator, diameter)).items():
             columns[name].append(array)
-        if progress is not None:
-            progress(index + 1, total)
     return {
         "nodes": np.array([len(x) for x in columns["x"]]),
         "edges": np.array([edges.shape[1] for edges in columns["edge_index"]]),

@@ -43,10 +43,10 @@ def encode(problem: Problem, kind: Encoding, k: int, root: Path | None = None) -
     for index, graph in enumerate(problem.graphs):
         if graph.x is None or not (graph.x.is_floating_point() or problem.node_categories):
             raise TypeError(f"{problem.name}: graph {index} needs floating-point features x")
-    plain = [_plain(graph) for graph in problem.graphs]
-    parameters = {"kind": kind, "k": k, "graphs": _content(plain), "version": VERSION}
-    columns = cached(root, "encodings", parameters, lambda: _columns(plain, kind, k))["columns"]
-    parts = torch.from_numpy(columns).split([graph.num_nodes for graph in plain])
+    simple = [_simple_graph(graph) for graph in problem.graphs]
+    parameters = {"kind": kind, "k": k, "graphs": _digest(simple), "version": VERSION}
+    columns = cached(root, "encodings", parameters, lambda: _columns(simple, kind, k))["columns"]
+    parts = torch.from_numpy(columns).split([graph.num_nodes for graph in simple])
     graphs = [_append(graph, part) for graph, part in zip(problem.graphs, parts, strict=True)]
     first = problem.in_channels
     note = f"columns {first} … {first + k - 1}"
@@ -56,8 +56,7 @@ def encode(problem: Problem, kind: Encoding, k: int, root: Path | None = None) -
 def flip_signs(x: Tensor, columns: slice, generator: torch.Generator) -> Tensor:
     """Multiply each of these columns of ``x [N, F]`` by +1 or −1, at random; ``x`` is not changed.
 
-    An eigenvector with the other sign is as good, and a model that has seen both does not rely on
-    one.
+    The sign of an eigenvector is arbitrary; a model trained on both signs does not rely on either.
     """
     width = x[:, columns].size(1)
     signs = 2 * torch.randint(0, 2, (width,), generator=generator) - 1
@@ -66,14 +65,14 @@ def flip_signs(x: Tensor, columns: slice, generator: torch.Generator) -> Tensor:
     return flipped
 
 
-def _plain(graph: Data) -> Data:
+def _simple_graph(graph: Data) -> Data:
     """The graph as models see it: every edge in both directions, once, without self-loops."""
     edge_index, _ = remove_self_loops(graph.edge_index)
     n = int(graph.num_nodes or 0)
     return Data(edge_index=to_undirected(edge_index, num_nodes=n), num_nodes=n)
 
 
-def _content(graphs: list[Data]) -> str:
+def _digest(graphs: list[Data]) -> str:
     nodes = np.array([graph.num_nodes for graph in graphs])
     edges = np.array([graph.num_edges for graph in graphs])
     edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1).numpy()
@@ -81,12 +80,12 @@ def _content(graphs: list[Data]) -> str:
 
 
 def _columns(graphs: list[Data], kind: Encoding, k: int) -> Arrays:
-    encoded = [_walks(graph, k) if kind == "rwse" else _eigenvectors(graph, k) for graph in graphs]
+    if kind == "rwse":
+        transform = AddRandomWalkPE(walk_length=k, attr_name="pe")
+        encoded = [transform(graph.clone()).pe for graph in graphs]
+    else:
+        encoded = [_eigenvectors(graph, k) for graph in graphs]
     return {"columns": torch.cat(encoded).numpy()}
-
-
-def _walks(graph: Data, k: int) -> Tensor:
-    return AddRandomWalkPE(walk_length=k, attr_name="pe")(graph.clone()).pe
 
 
 def _eigenvectors(graph: Data, k: int) -> Tensor:
@@ -95,7 +94,7 @@ def _eigenvectors(graph: Data, k: int) -> Tensor:
     found = min(k, n - 2 if sparse else n - 1)  # ARPACK cannot find all of them
     columns = torch.zeros(n, k)
     if found > 0:
-        # ARPACK would start from a random vector, PyG draws random signs: both are settled here.
+        # ARPACK starts from a random vector and PyG draws random signs: both are made repeatable.
         start = {"v0": np.random.default_rng(0).standard_normal(n)} if sparse else {}
         transform = AddLaplacianEigenvectorPE(found, attr_name="pe", is_undirected=True, **start)
         with torch.random.fork_rng(devices=[]):
@@ -106,7 +105,7 @@ def _eigenvectors(graph: Data, k: int) -> Tensor:
 
 
 def _append(graph: Data, columns: Tensor) -> Data:
-    longer = copy(graph)  # shallow: labels and edges are shared
+    encoded = copy(graph)  # shallow: labels and edges are shared
     x = graph.x if graph.x.is_floating_point() else graph.x.to(columns)
-    longer.x = torch.cat([x, columns.to(x)], dim=1)
-    return longer
+    encoded.x = torch.cat([x, columns.to(x)], dim=1)
+    return encoded

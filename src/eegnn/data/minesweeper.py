@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import index_to_mask
 
 from eegnn import _check
 
@@ -16,8 +17,8 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
 
     A ``size × size`` grid, each cell joined to its eight neighbours; exactly 20 % of the cells
     are mines. A cell shows its number of neighbouring mines, one-hot in columns 1 … 6 (0, 1, 2, 3,
-    4, at least 5); for half of the cells the number is hidden, and column 0 says so. The label is
-    1 for a mine. Half of the cells are for training, a quarter each for validation and test.
+    4, at least 5); for half of the cells the number is hidden, and column 0 is 1. The label is 1
+    for a mine. Half of the cells are for training, a quarter each for validation and test.
 
     Args:
         size: cells on a side.
@@ -38,18 +39,16 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
     column[torch.randperm(n, generator=generator)[: n // 2]] = 0
     x = torch.nn.functional.one_hot(column, num_classes=HIGHEST_NUMBER + 2).float()
 
-    part = torch.randperm(n, generator=generator)
-    masks = torch.zeros(3, n, dtype=torch.bool)
-    for mask, index in zip(masks, part.tensor_split([n // 2, n * 3 // 4]), strict=True):
-        mask[index] = True
+    parts = torch.randperm(n, generator=generator).tensor_split([n // 2, n * 3 // 4])
+    train_mask, val_mask, test_mask = (index_to_mask(index, n) for index in parts)
     cell = torch.arange(n)
     return Data(
         x=x,
         edge_index=edge_index,
         y=y,
-        train_mask=masks[0],
-        val_mask=masks[1],
-        test_mask=masks[2],
+        train_mask=train_mask,
+        val_mask=val_mask,
+        test_mask=test_mask,
         pos=torch.stack([cell // size, cell % size], dim=1),
     )
 

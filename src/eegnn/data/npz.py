@@ -7,15 +7,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from eegnn.data.arrays import Arrays, map_array, read_arrays, write_arrays
-from eegnn.data.own_graphs import arrays_from_graphs, graphs_from_arrays
-from eegnn.data.own_labels import Labels, labels_from_arrays
-from eegnn.data.own_splits import MASKS, PARTS, split_from_arrays
+from eegnn.data.arrays import Arrays, NamedArrays, map_array, read_arrays, write_arrays
+from eegnn.data.labels import labels_from_arrays
 from eegnn.data.problem import Metric, Problem
+from eegnn.data.splits import MASKS, PARTS, split_from_arrays
 from eegnn.typing import Level, Task
 
 
@@ -51,14 +52,13 @@ def read_npz(
     Args:
         path: the file. Python objects in it are refused, never unpickled.
         split: which column of the masks.
-        level: ``"node"`` or ``"graph"``. Default: what has as many as ``y`` has rows.
+        level: ``"node"`` or ``"graph"``. Default: the one that ``y`` has as many rows as.
         task: default: ``"classification"`` for integers, ``"multilabel"`` for a matrix of 0 and 1,
             else ``"regression"``.
         metric: default: ``"accuracy"`` or, for two classes, ``"roc_auc"``; ``"ap"`` for several
             labels; ``"mae"`` for regression.
     """
-    where = Path(path)
-    return _problem(where.stem, str(path), _read(where), split, level, task, metric)
+    return _problem(Path(path).stem, _read(Path(path)), split, level, task, metric)
 
 
 def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) -> list[Data]:
@@ -69,7 +69,7 @@ def read_graphs(path: str | PathLike[str], categorical: Collection[str] = ()) ->
         categorical: which of ``"x"`` and ``"edge_attr"`` begin with categories, and so may hold
             integers.
     """
-    return graphs_from_arrays(str(path), _read(Path(path)), categorical)
+    return _graphs(_read(Path(path)), categorical)
 
 
 def write_npz(
@@ -88,9 +88,9 @@ def write_npz(
     """
     if Path(path).suffix != ".npz":
         raise ValueError(f"path must end in .npz, got {str(path)!r}")
-    arrays = _arrays("graphs", graphs, parts, num_classes)
-    graphs_from_arrays("graphs", arrays)  # what could not be read is not written
-    write_arrays(Path(path), arrays)
+    named = _named_arrays("graphs", graphs, parts, num_classes)
+    _graphs(named)  # what could not be read is not written
+    write_arrays(Path(path), named.arrays)
 
 
 def problem_from_pyg(
@@ -105,67 +105,45 @@ def problem_from_pyg(
 ) -> Problem:
     """Make a problem of a PyG ``Data``, a ``Dataset`` or a list of ``Data``.
 
-    One graph is one to be divided by its nodes, with its masks if it has them; several are divided
-    by graphs. ``x``, ``edge_index``, ``edge_attr`` and ``y`` are kept.
+    The nodes of a single graph are split, by its masks if it has them; of several, the graphs are
+    split. ``x``, ``edge_index``, ``edge_attr`` and ``y`` are kept.
 
     Args:
         graphs: the data.
-        name: for people.
+        name: what messages call the problem.
         parts: indices of training, validation and test. Default: masks, else 60/20/20 at random.
         num_classes: needed if not every class occurs.
         split, level, task, metric: as in :func:`read_npz`.
     """
-    arrays = _arrays(name, graphs, parts, num_classes)
-    return _problem(name, name, arrays, split, level, task, metric)
+    named = _named_arrays(name, graphs, parts, num_classes)
+    return _problem(name, named, split, level, task, metric)
 
 
-def _read(path: Path) -> Arrays:
+def _read(path: Path) -> NamedArrays:
     arrays, features = read_arrays(path), path.with_suffix(".x.npy")
-    if not features.exists():
-        return arrays
-    if "x" in arrays:
-        raise ValueError(f"{path}: x is in this file and in {features}: remove one of them")
-    return {"x": map_array(features), **arrays}
-
-
-def _arrays(
-    where: str,
-    graphs: Data | Sequence[Data],
-    parts: tuple[Tensor, Tensor, Tensor] | None,
-    num_classes: int | None,
-) -> Arrays:
-    # A Dataset is no list, but can be gone through like one.
-    listed = [graphs] if isinstance(graphs, Data) else [graphs[i] for i in range(len(graphs))]
-    arrays = arrays_from_graphs(where, listed)
-    chosen: dict[str, Any] = {}
-    if parts is not None:
-        chosen = dict(zip(PARTS, parts, strict=True))
-    elif len(listed) == 1:
-        chosen = {key: listed[0][key] for key in MASKS if key in listed[0]}
-    if num_classes is not None:
-        chosen["num_classes"] = num_classes
-    return arrays | {key: torch.as_tensor(value).cpu().numpy() for key, value in chosen.items()}
+    if features.exists():
+        if "x" in arrays:
+            raise ValueError(f"{path}: x is in this file and in {features}: remove one of them")
+        arrays = {"x": map_array(features), **arrays}
+    return NamedArrays(str(path), arrays)
 
 
 def _problem(
     name: str,
-    where: str,
-    arrays: Arrays,
+    arrays: NamedArrays,
     split: int,
     level: Level | None,
     task: Task | None,
     metric: Metric | None,
 ) -> Problem:
-    graphs = graphs_from_arrays(where, arrays)
-    many = "ptr" in arrays
-    nodes = len(arrays["x"])
-    labels = labels_from_arrays(
-        where, arrays, nodes, len(graphs) if many else None, level, task, metric
-    )
-    (train, val, test), origin = split_from_arrays(
-        where, arrays, len(graphs) if many else nodes, split
-    )
-    _attach(graphs, labels)
+    graphs = _graphs(arrays)
+    inductive = "ptr" in arrays
+    sizes = [int(graph.num_nodes or 0) for graph in graphs]
+    labels = labels_from_arrays(arrays, len(graphs) if inductive else None, level, task, metric)
+    parts = split_from_arrays(arrays, len(graphs) if inductive else sizes[0], split)
+    rows = sizes if labels.level == "node" else [1] * len(graphs)
+    for graph, y in zip(graphs, labels.y.split(rows), strict=True):
+        graph.y = y
     return Problem(
         name=name,
         graphs=graphs,
@@ -173,16 +151,128 @@ def _problem(
         task=labels.task,
         metric=labels.metric,
         out_channels=labels.out_channels,
-        train=train,
-        val=val,
-        test=test,
-        inductive=many,
-        notes={"source": where, "split": origin, "features": "as given"},
+        train=parts.train,
+        val=parts.val,
+        test=parts.test,
+        inductive=inductive,
+        notes={"source": arrays.source, "split": parts.note, "features": "as given"},
     )
 
 
-def _attach(graphs: list[Data], labels: Labels) -> None:
-    by_node = labels.level == "node"
-    rows = [int(graph.num_nodes or 0) if by_node else 1 for graph in graphs]
-    for graph, y in zip(graphs, labels.y.split(rows), strict=True):
-        graph.y = y
+def _graphs(arrays: NamedArrays, categorical: Collection[str] = ()) -> list[Data]:
+    """Check ``x``, ``edge_index``, ``edge_attr`` and ``ptr``, and make the graphs of them."""
+    x = arrays.features("x", "x" in categorical)
+    edge_index = arrays.integers("edge_index", ndim=2)
+    source, shape = arrays.source, list(edge_index.shape)
+    if len(x) == 0:
+        raise ValueError(f"{source}: x must have at least one row, got shape {list(x.shape)}")
+    if len(edge_index) != 2:
+        raise ValueError(f"{source}: edge_index must have shape [2, E], got {shape}")
+    arrays.check_range("edge_index", edge_index, len(x), "x has that many rows")
+    edge_attr = None
+    if "edge_attr" in arrays:
+        edge_attr = arrays.features("edge_attr", "edge_attr" in categorical)
+        if len(edge_attr) != shape[1]:
+            raise ValueError(
+                f"{source}: edge_attr must have one row for each of the {shape[1]} columns of "
+                f"edge_index, got {len(edge_attr)}"
+            )
+    if "ptr" not in arrays:
+        return [_data(x, edge_index, edge_attr)]
+    ptr = arrays.integers("ptr", ndim=1)
+    return [
+        _data(
+            x[start:end],
+            edge_index[:, edges] - start,
+            None if edge_attr is None else edge_attr[edges],
+        )
+        for start, end, edges in zip(
+            ptr[:-1], ptr[1:], _edges_by_graph(source, edge_index, ptr, len(x)), strict=True
+        )
+    ]
+
+
+def _edges_by_graph(
+    source: str, edge_index: NDArray[np.int64], ptr: NDArray[np.int64], num_nodes: int
+) -> list[NDArray[np.int64]]:
+    """For each graph, the numbers of its edges, in the order of ``edge_index``."""
+    if len(ptr) < 2 or ptr[0] != 0 or ptr[-1] != num_nodes or (np.diff(ptr) < 1).any():
+        raise ValueError(
+            f"{source}: ptr must rise from 0 to {num_nodes}, the number of rows of x, with at "
+            f"least one node for each graph"
+        )
+    owner = np.searchsorted(ptr, edge_index, side="right") - 1
+    crossing = np.flatnonzero(owner[0] != owner[1])
+    if crossing.size:
+        raise ValueError(
+            f"{source}: edge_index must join nodes of the same graph, but edge {crossing[0]} joins "
+            f"graphs {owner[0, crossing[0]]} and {owner[1, crossing[0]]} of ptr"
+        )
+    order = np.argsort(owner[0], kind="stable")
+    return np.split(order, np.searchsorted(owner[0][order], np.arange(1, len(ptr) - 1)))
+
+
+def _data(
+    x: NDArray[np.float32], edge_index: NDArray[np.int64], edge_attr: NDArray[np.float32] | None
+) -> Data:
+    data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edge_index))
+    if edge_attr is not None:
+        data.edge_attr = torch.from_numpy(edge_attr)
+    return data
+
+
+def _named_arrays(
+    source: str,
+    graphs: Data | Sequence[Data],
+    parts: tuple[Tensor, Tensor, Tensor] | None,
+    num_classes: int | None,
+) -> NamedArrays:
+    """The arrays that an ``.npz`` file of these graphs holds; ``ptr`` only if there are several."""
+    # A Dataset is not a list, but it has a length and can be indexed.
+    listed = [graphs] if isinstance(graphs, Data) else [graphs[i] for i in range(len(graphs))]
+    _check_graphs(source, listed)
+    ptr = np.cumsum([0, *(len(graph.x) for graph in listed)])
+    starts = zip(listed, ptr[:-1], strict=True)
+    edges = [_numpy(graph.edge_index) + start for graph, start in starts]
+    arrays: Arrays = {"x": _join(source, listed, "x"), "edge_index": np.concatenate(edges, axis=1)}
+    for key in ("y", "edge_attr"):
+        if getattr(listed[0], key) is not None:
+            arrays[key] = _join(source, listed, key)
+    if len(listed) > 1:
+        arrays["ptr"] = ptr
+    if parts is not None:
+        arrays |= {key: _numpy(part) for key, part in zip(PARTS, parts, strict=True)}
+    elif len(listed) == 1:
+        arrays |= {key: _numpy(listed[0][key]) for key in MASKS if key in listed[0]}
+    if num_classes is not None:
+        arrays["num_classes"] = _numpy(num_classes)
+    return NamedArrays(source, arrays)
+
+
+def _check_graphs(source: str, graphs: Sequence[Data]) -> None:
+    if not graphs:
+        raise ValueError(f"{source}: there is no graph")
+    for index, graph in enumerate(graphs):
+        if not isinstance(graph, Data):
+            raise TypeError(f"{source}: graph {index} must be PyG Data, got {type(graph).__name__}")
+        if graph.x is None:
+            raise ValueError(
+                f"{source}: graph {index} has no x; the transforms Constant or OneHotDegree make "
+                f"features"
+            )
+        if graph.edge_index is None:
+            raise ValueError(f"{source}: graph {index} has no edge_index")
+        for key in ("y", "edge_attr"):
+            if (getattr(graph, key) is None) != (getattr(graphs[0], key) is None):
+                raise ValueError(f"{source}: {key} must be given for all graphs or for none")
+
+
+def _join(source: str, graphs: Sequence[Data], key: str) -> NDArray[Any]:
+    try:
+        return np.concatenate([np.atleast_1d(_numpy(graph[key])) for graph in graphs])
+    except ValueError as error:
+        raise ValueError(f"{source}: {key} differs in shape between graphs: {error}") from error
+
+
+def _numpy(value: Any) -> NDArray[Any]:
+    return torch.as_tensor(value).detach().cpu().numpy()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from eegnn import _check
-from eegnn.data.own_splits import seeded_split
+from eegnn.data.npz import problem_from_pyg
 from eegnn.data.problem import Problem
 
 #: Nodes of the full size.
@@ -28,7 +30,7 @@ SIGNAL = 0.7
 
 
 def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
-    r"""Generate a graph: find the label of a node's community from weak features of many.
+    r"""Generate a graph: the label of a node is that of its community, features are weak hints.
 
     A degree-corrected planted partition. Nodes belong to communities of 1000, and all nodes of a
     community have one of 8 labels. Node :math:`i` has a weight :math:`w_i` with
@@ -38,7 +40,8 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     the mean degree is 10.
 
     Features are :math:`x_i = \mu_{y_i} + \varepsilon`, 16 numbers with noise of deviation 1 and
-    means of length 0.7: a node alone says little, the mean of its neighbourhood says nearly all.
+    means of length 0.7: a node's own features tell little of its label, the mean over its
+    neighbourhood nearly all.
 
     Args:
         nodes: number of nodes, at least 1000.
@@ -54,14 +57,14 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     community = np.arange(n) // size
     label = rng.permutation(np.arange(community[-1] + 1) % CLASSES)
     edges = _edges(weight, size, rng)
-    name = rng.permutation(n)  # neighbours in memory are no neighbours:  real graphs are not sorted
+    node = rng.permutation(n)  # as in real graphs, nodes are not numbered by community
     y = np.empty(n, dtype=np.int64)
-    y[name] = label[community]
+    y[node] = label[community]
     mean = rng.standard_normal((CLASSES, FEATURES), dtype=np.float32)
     mean *= SIGNAL / np.linalg.norm(mean, axis=1, keepdims=True)
     x = rng.standard_normal((n, FEATURES), dtype=np.float32)
     x += mean[y]
-    one_way = torch.from_numpy(name[edges])
+    one_way = torch.from_numpy(node[edges])
     return Data(
         x=torch.from_numpy(x),
         edge_index=torch.cat([one_way, one_way.flip(0)], dim=1),
@@ -70,28 +73,15 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
 
 
 def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
-    """The same as a problem, with ``size`` times a million nodes, 60/20/20 at random."""
-    _check.number("size", size, 0.0, 1.0)
-    nodes = round(size * NODES)
+    """The graph of :func:`powerlaw` with ``size`` times a million nodes, split 60/20/20."""
+    nodes = round(_check.number("size", size, 0.0, 1.0) * NODES)
     data = powerlaw(nodes, seed)
-    train, val, test = seeded_split("powerlaw", nodes, seed)
-    return Problem(
-        name="powerlaw",
-        graphs=[data],
-        level="node",
-        task="classification",
-        metric="accuracy",
-        out_channels=CLASSES,
-        train=train,
-        val=val,
-        test=test,
-        inductive=False,
-        notes={
-            "source": f"generated, {nodes} nodes, seed {seed}",
-            "split": f"60/20/20 at random, seed {seed}",
-            "features": "a weak mean of the class and noise",
-        },
-    )
+    problem = problem_from_pyg(data, "powerlaw", num_classes=CLASSES, split=seed)
+    notes = {
+        "source": f"generated, {nodes} nodes, seed {seed}",
+        "features": "a weak mean of the class and noise",
+    }
+    return replace(problem, notes={**problem.notes, **notes})
 
 
 def _edges(weight: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -106,17 +96,13 @@ def _edges(weight: NDArray[np.float64], size: int, rng: np.random.Generator) -> 
     while len(edges) < total:
         count = (total - len(edges)) * 21 // 20 + 16
         inside = round(INSIDE * count)
-        u = np.concatenate(
-            [_draw(near, 0.0, near[-1], inside, rng), _draw(far, 0.0, far[-1], count - inside, rng)]
-        )
-        first = u[:inside] // size * size
+        outside = count - inside
+        u_near = _draw(near, 0.0, near[-1], inside, rng)
+        u = np.concatenate([u_near, _draw(far, 0.0, far[-1], outside, rng)])
+        first = u_near // size * size
         last = np.minimum(first + size, n)
-        v = np.concatenate(
-            [
-                _draw(near, near[first], near[last], inside, rng),
-                _draw(far, 0.0, far[-1], count - inside, rng),
-            ]
-        )
+        v_near = _draw(near, near[first], near[last], inside, rng)
+        v = np.concatenate([v_near, _draw(far, 0.0, far[-1], outside, rng)])
         key = np.minimum(u, v) * n + np.maximum(u, v)
         edges = np.unique(np.concatenate([edges, key[u != v]]))
     edges = np.delete(edges, rng.choice(len(edges), len(edges) - total, replace=False))

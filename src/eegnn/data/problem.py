@@ -1,15 +1,16 @@
-"""Problem: what a model is trained on, whatever it was made from."""
+"""Problem: what a model is trained on, whatever kind of data set it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eegnn import _check
 from eegnn.data.categories import check_columns, width
 from eegnn.typing import Level, Task
 
@@ -21,7 +22,7 @@ class Problem:
     """Graphs, labels and a split.
 
     Attributes:
-        name: for people.
+        name: what messages call it.
         graphs: PyG ``Data`` with ``x``, ``edge_index``, ``y`` and perhaps ``edge_attr``. A single
             one unless ``inductive``.
         level: what is predicted, a label for each node or for each graph.
@@ -33,10 +34,10 @@ class Problem:
             graphs.
         inductive: whether parts of the split are different graphs.
         scale: a reported error is multiplied by it (targets are divided by it for training).
-        node_categories, edge_categories: how many kinds there are in each of the first columns of
-            ``x`` and of ``edge_attr``; the columns after them are numbers, and so are all of them
-            where these are empty. Models see :func:`~eegnn.data.categories.one_hot` columns, which
-            are made batch by batch: for the atoms of ogbg-molhiv at once they would take 700 MB.
+        node_categories, edge_categories: number of categories in each of the first columns of
+            ``x`` and of ``edge_attr``, which are categorical; the others are numbers. Models see
+            :func:`~eegnn.data.categories.one_hot` columns, which are made batch by batch: for the
+            atoms of ogbg-molhiv at once they would take 700 MB.
         notes: where splits and features come from, for the record.
     """
 
@@ -86,6 +87,29 @@ class Problem:
         """Number of edge features that a model sees, or ``None``."""
         edge_attr = self.graphs[0].edge_attr
         return None if edge_attr is None else width(edge_attr.size(1), self.edge_categories)
+
+    def subsample(self, share: float) -> Problem:
+        """Keep a share of the graphs of each part, at least one, evenly spaced and always the same.
+
+        Args:
+            share: between 0 and 1.
+        """
+        _check.number("share", share, 0.0, 1.0)
+        if not self.inductive:
+            raise ValueError(f"{self.name} is one graph: a share can only be taken of many")
+        parts = []
+        for part in (self.train, self.val, self.test):
+            count = max(1, round(share * len(part)))
+            parts.append(part[torch.arange(count) * len(part) // count])
+        train, val, test = torch.arange(sum(map(len, parts))).split([len(part) for part in parts])
+        return replace(
+            self,
+            graphs=[self.graphs[index] for index in torch.cat(parts).tolist()],
+            train=train,
+            val=val,
+            test=test,
+            notes={**self.notes, "share": f"{share:g} of the graphs of each part, evenly spaced"},
+        )
 
     def __repr__(self) -> str:
         sizes = "/".join(str(len(part)) for part in (self.train, self.val, self.test))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -11,43 +10,7 @@ from torch import Tensor
 from torch_geometric.utils import homophily
 
 from eegnn.data.problem import Problem
-from eegnn.data.registry import find, open_dataset
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Counts over all graphs.
-
-    Attributes:
-        graphs: how many.
-        nodes: in all.
-        edges: in all, both directions of each and a self-loop once, as in ``edge_index``.
-        undirected_edges: in all, each once.
-        features: of a node.
-        classes: or labels, or targets.
-        homophily: share of edges between nodes of one class; a single graph with node classes.
-        adjusted_homophily: see :func:`adjusted_homophily`.
-    """
-
-    graphs: int
-    nodes: int
-    edges: int
-    undirected_edges: int
-    features: int
-    classes: int
-    homophily: float | None = None
-    adjusted_homophily: float | None = None
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """All that is known, by name; of several graphs also means."""
-        known = {name: value for name, value in asdict(self).items() if value is not None}
-        if self.graphs == 1:
-            del known["graphs"]
-            return known
-        for name in ("nodes", "edges", "undirected_edges"):
-            known[f"mean_{name}"] = known[name] / self.graphs
-        return known
+from eegnn.data.registry import find
 
 
 class Difference(NamedTuple):
@@ -57,7 +20,7 @@ class Difference(NamedTuple):
         figure: its name.
         published: in the paper.
         found: in the files; ``None`` if it could not be counted.
-        known: whether the registry records it as a slip of the publication, with what was found.
+        known: whether the registry records it as an error of the publication, with what was found.
     """
 
     figure: str
@@ -66,24 +29,38 @@ class Difference(NamedTuple):
     known: bool
 
 
-def statistics(problem: Problem) -> Statistics:
-    """Count."""
+def statistics(problem: Problem) -> dict[str, float]:
+    """Count over all graphs.
+
+    Returns:
+        ``nodes``; ``edges``, with both directions of each and a self-loop once, as in
+        ``edge_index``; ``undirected_edges``, with each once; ``features`` of a node; ``classes``,
+        labels or targets. Of several graphs also their number, ``graphs``, and the means
+        ``mean_nodes``, ``mean_edges`` and ``mean_undirected_edges``; of a single graph whose nodes
+        have classes ``homophily``, the share of edges within a class, and
+        :func:`adjusted_homophily`.
+    """
     graphs = problem.graphs
-    edges = torch.cat([data.edge_index for data in graphs], dim=1)
-    loops = int((edges[0] == edges[1]).sum())
+    edge_index = torch.cat([data.edge_index for data in graphs], dim=1)
+    loops = int((edge_index[0] == edge_index[1]).sum())
     y = torch.cat([data.y for data in graphs])
-    classes = int(y.max()) + 1 if problem.task == "classification" else int(y.size(1))
-    labelled = not problem.inductive and problem.task == "classification"
-    return Statistics(
-        graphs=len(graphs),
-        nodes=sum(int(data.num_nodes or 0) for data in graphs),
-        edges=edges.size(1),
-        undirected_edges=(edges.size(1) + loops) // 2,
-        features=problem.graphs[0].num_node_features,
-        classes=classes,
-        homophily=homophily(edges, y, method="edge") if labelled else None,
-        adjusted_homophily=adjusted_homophily(edges, y) if labelled else None,
-    )
+    sizes: dict[str, float] = {
+        "nodes": sum(int(data.num_nodes or 0) for data in graphs),
+        "edges": edge_index.size(1),
+        "undirected_edges": (edge_index.size(1) + loops) // 2,
+    }
+    found = {
+        **sizes,
+        "features": graphs[0].num_node_features,
+        "classes": int(y.max()) + 1 if problem.task == "classification" else y.size(1),
+    }
+    if len(graphs) > 1:
+        found["graphs"] = len(graphs)
+        found.update({f"mean_{name}": size / len(graphs) for name, size in sizes.items()})
+    if not problem.inductive and problem.task == "classification":
+        found["homophily"] = homophily(edge_index, y, method="edge")
+        found["adjusted_homophily"] = adjusted_homophily(edge_index, y)
+    return found
 
 
 def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
@@ -106,20 +83,15 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
     return (edge - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
-def check(name: str, root: Path | None = None) -> list[Difference]:
-    """Open a data set and return the published figures that it does not have."""
-    return differences(name, statistics(open_dataset(name, root=root)))
-
-
-def differences(name: str, measured: Statistics) -> list[Difference]:
-    """Return the published figures that the measured ones, equally rounded, do not equal."""
-    entry, found = find(name), measured.figures
+def differences(name: str, found: Mapping[str, float]) -> list[Difference]:
+    """Compare published figures with those found by :func:`statistics`, rounded as printed."""
+    entry = find(name)
     return [
         Difference(
             figure,
             published,
             found.get(figure),
-            known=_agree(entry.slips.get(figure), found.get(figure)),
+            known=_agree(entry.corrections.get(figure), found.get(figure)),
         )
         for figure, published in entry.figures.items()
         if not _agree(published, found.get(figure))

@@ -17,12 +17,11 @@ from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
     shortest_path,
 )
 
-from eegnn import _check
-
+#: Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
 Edges = NDArray[np.int64]
+#: Draws a connected graph with this diameter, at least 4.
 Topology = Callable[[np.random.Generator, int], Edges]
 
-SMALLEST_DIAMETER = 4  # below it a lobster has no place for a node two steps from its spine
 CHORD_CHANCE = 0.2
 CHORD_HOPS = (2, 7)  # from, below
 REMOVED = 0.2
@@ -31,16 +30,12 @@ REMOVED = 0.2
 def line(generator: np.random.Generator, diameter: int) -> Edges:
     """A path whose nodes have, with a chance of 20 %, one more edge, to a node 2 … 6 hops away.
 
-    The path grows node by node; a node that has its chance is joined to a random one of the nodes
-    that are, in the graph so far, as many hops away as the largest of three draws from 2 … 6 says.
-    (Hops counted along the bare path would leave 1.7 nodes for each unit of diameter; the table
-    says 2.65.) Of the lengths between 1.5 and 4.5 times the diameter, the largest that has this
-    diameter is taken; if none has, another path is grown.
-
-    Returns:
-        Each edge once, ``int64 [2, E]``; nodes are numbered from 0 without gaps.
+    The path grows node by node. The number of hops of an additional edge is the largest of three
+    draws from 2 … 6; its other end is a random node at that distance in the graph as it is then.
+    (Distances along the path alone would give 1.7 nodes for each unit of diameter; the table has
+    2.65.) Of the lengths between 1.5 and 4.5 times the diameter, the largest that has this diameter
+    is taken; if none has, another path is grown.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     while True:
         edges, diameters = _grow_line(generator, round(4.5 * diameter))
         lengths = np.flatnonzero(diameters == diameter)
@@ -49,12 +44,7 @@ def line(generator: np.random.Generator, diameter: int) -> Edges:
 
 
 def ladder(generator: np.random.Generator, diameter: int) -> Edges:
-    """Two paths of ``diameter`` nodes joined by a rung at every node. Nothing is random.
-
-    Returns:
-        As :func:`line`.
-    """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
+    """Two paths of ``diameter`` nodes joined by a rung at every node. Nothing is random."""
     return _grid(2, diameter)
 
 
@@ -62,13 +52,8 @@ def grid(generator: np.random.Generator, diameter: int) -> Edges:
     """A grid, each edge removed with a chance of 20 %, of which the largest component is kept.
 
     The shorter side is 14 % to 50 % of the sum of both sides, uniformly. The sum is that of a full
-    grid of this diameter or up to three less, for detours; draws of another diameter are thrown
-    away.
-
-    Returns:
-        As :func:`line`.
+    grid of this diameter or up to three less, for detours; draws of another diameter are rejected.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     while True:
         sides = diameter + 2 - int(generator.integers(4))
         rows = max(2, round(sides * generator.uniform(0.14, 0.5)))
@@ -84,11 +69,7 @@ def tree(generator: np.random.Generator, diameter: int) -> Edges:
     Growth starts from the path that is the diameter, for by attachment alone trees stay shallow,
     and only nodes that leave the diameter as it is are eligible. Between 0.55 and 1.65 nodes are
     added for each step of the path, uniformly.
-
-    Returns:
-        As :func:`line`.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     path = diameter + 1
     total = path + round(diameter * generator.uniform(0.55, 1.65))
     parent = np.arange(-1, total - 1)
@@ -108,12 +89,7 @@ def tree(generator: np.random.Generator, diameter: int) -> Edges:
 
 
 def caterpillar(generator: np.random.Generator, diameter: int) -> Edges:
-    """A path with leaves: 0 … 11 of them, uniformly, each at a random inner node.
-
-    Returns:
-        As :func:`line`.
-    """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
+    """A path with leaves: 0 … 11 of them, uniformly, each at a random inner node."""
     hosts = generator.integers(1, diameter, size=int(generator.integers(12)))
     return _with_leaves(diameter, hosts)
 
@@ -124,11 +100,7 @@ def lobster(generator: np.random.Generator, diameter: int) -> Edges:
     Between 0.88 and 2.78 nodes are added for each step of the path, uniformly. Half of them are
     joined to a random inner node of the path, the others to a random one of these leaves, wherever
     that does not lengthen the diameter.
-
-    Returns:
-        As :func:`line`.
     """
-    _check.integer("diameter", diameter, at_least=SMALLEST_DIAMETER)
     extra = round(diameter * generator.uniform(0.88, 2.78))
     legs = generator.integers(1, diameter, size=extra - extra // 2)
     legs[0] = generator.integers(2, diameter - 1)  # one that can bear leaves
@@ -154,7 +126,7 @@ def distances(edges: Edges) -> NDArray[np.int64]:
 def _has_diameter(edges: Edges, diameter: int) -> bool:
     matrix = _matrix(edges)
     # The farthest node from a farthest node nearly always ends a longest path, so two searches
-    # throw away most of what would need one from every node.
+    # reject most graphs without a search from every node.
     end = int(_hops(matrix, 0).argmax())
     return bool(_hops(matrix, end).max() == diameter and _hops(matrix).max() == diameter)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 import torch
@@ -10,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce
 
 from eegnn import _check
+from eegnn.data.npz import problem_from_pyg
 from eegnn.data.problem import Problem
 
 TransferGraph = Literal["line", "ring", "crossed-ring"]
@@ -50,24 +52,20 @@ def transfer(kind: TransferGraph, distance: int, size: float = 1.0, seed: int = 
         y = x.clone()
         y[:, 0], y[:, target] = 0.0, 1.0
         graphs += [Data(x=a, edge_index=edge_index, y=b) for a, b in zip(x, y, strict=True)]
-    train, val, test = torch.arange(len(graphs)).split(counts)
-    return Problem(
-        name=f"transfer-{kind}-{distance}",
-        graphs=graphs,
+    problem = problem_from_pyg(
+        graphs,
+        f"transfer-{kind}-{distance}",
+        torch.arange(len(graphs)).split(counts),
         level="node",
         task="regression",
         metric="mse",
-        out_channels=1,
-        train=train,
-        val=val,
-        test=test,
-        inductive=True,
-        notes={
-            "source": f"generated, seed {seed}",
-            "split": "graphs drawn with a seed of their own for each part",
-            "features": "U[0, 1); 1 at the source, node 0, and 0 at the target",
-        },
     )
+    notes = {
+        "source": f"generated, seed {seed}",
+        "split": "graphs drawn with a seed of their own for each part",
+        "features": "U[0, 1); 1 at the source, node 0, and 0 at the target",
+    }
+    return replace(problem, notes=notes)
 
 
 def _edges(kind: TransferGraph, n: int) -> Tensor:

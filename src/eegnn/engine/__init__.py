@@ -45,6 +45,8 @@ def choose(program: Program, h: Tensor) -> Choice:
         return Choice("reference", "autocast is on")
     if (reason := refuses(program)) is not None:
         return Choice("reference", reason)
+    if program.confidence is None:
+        return Choice("pruned", "nobody leaves: all steps are taken in place")
     return Choice("pruned", "what nobody needs any more is not computed")
 
 

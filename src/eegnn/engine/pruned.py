@@ -5,13 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
-from eegnn.nn.heads import HEADS, Confidence, Temperature, reach
+from eegnn.nn.heads import Confidence, Temperature
 from eegnn.nn.program import Program
-from eegnn.nn.sas import SASStep
+from eegnn.nn.sas_conv import SASStep
+from eegnn.nn.steps import of_layer
+from eegnn.subgraph import neighborhood, select_graphs
+from eegnn.typing import Step
 
 #: Computing a row of a step, with its share of heads and readout, takes the time of this many
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).
@@ -37,15 +41,26 @@ def refuses(program: Program) -> str | None:
         return "the step is not SAS-GNN's: it may compute something else on a part of the graph"
     if program.step_size == "mean":
         return "step_size='mean' needs the heads of all nodes"
-    for head in (program.confidence, program.temperature):
-        if not (isinstance(head, Confidence | Temperature) and type(head.head) in HEADS.values()):
-            return "it is not known how many hops the heads see"
+    if program.confidence is not None and hops_of(program) is None:
+        return "it is not known how many hops the heads see"
     return None
+
+
+def hops_of(program: Program) -> int | None:
+    """How many hops a step, with the heads before it, sees; ``None`` if that is not known."""
+    hops = 1
+    for head in (program.confidence, program.temperature):
+        if head is not None:
+            if not isinstance(head, Confidence | Temperature):
+                return None
+            hops = max(hops, head.head.num_hops)
+    return hops
 
 
 def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """Run Algorithm 1 or 2 without gradients and noise; see :func:`eegnn.nn.exit_loop.run`.
 
+    * Steps of SAS-GNN are taken in place.
     * The loop ends when everyone has left.
     * A graph that has left is dropped from the batch.
     * A node is not computed once no node that is still here can be influenced by it in the steps
@@ -53,18 +68,49 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
 
     A smaller graph has to be made first, which is done when it saves more than it takes.
     """
+    if program.confidence is None:
+        return _run_to_the_end(program, h, adj)
     return _Run(program, h, adj).run()
 
 
+def _run_to_the_end(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
+    """All steps, with one step size."""
+    steps, h, tau = _Steps(program), h.clone(), float(program.step_size)
+    for layer in range(program.max_layers):
+        h = steps.take(layer, h, adj, tau)
+    units = program.units(h, adj)
+    exits = Exits.all_at(program.max_layers, program.num_layers, units, tau, "pruned")
+    return program.readout(units), exits
+
+
+class _Steps:
+    """The steps of a program, those of SAS-GNN in place."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.steps: list[InPlaceStep | Step] = [
+            InPlaceStep(step) if isinstance(step, SASStep) else step for step in program.steps
+        ]
+
+    def take(self, layer: int, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
+        """Return H + τΔH, perhaps in the memory of H."""
+        step = of_layer(self.steps, layer)
+        if isinstance(step, InPlaceStep):
+            step(h, adj, tau)
+            return h
+        return h + (tau.unsqueeze(-1) if isinstance(tau, Tensor) else tau) * step(h, adj)
+
+
 class _Run:
-    """One call of :func:`run`.
+    """One call of :func:`run` with heads.
 
     The rows of ``h`` are those of ``adj``; the units that are still in the records come first.
     """
 
     def __init__(self, program: Program, h: Tensor, adj: Adjacency) -> None:
         self.program, self.h, self.adj = program, h.clone(), adj
-        count = h.size(0) if program.level == "node" else adj.num_graphs
+        self.steps = _Steps(program)
+        count = program.num_units(h, adj)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
         self.tried = count  # how many were here when it was last tried to make the graph smaller
 
@@ -87,32 +133,25 @@ class _Run:
         """One layer of the loop, for the rows that are left."""
         program, recorder = self.program, self.recorder
         count = recorder.left.numel()
-        inner = self.adj.inner if program.level == "node" else self.adj.num_graphs
-        delta, inv_temperature = (value[:inner] for value in program.look(self.h, self.adj))
+        targets = self.adj.num_targets if program.level == "node" else self.adj.num_graphs
+        delta, inv_temperature = (value[:targets] for value in program.look(self.h, self.adj))
         tau = program.step_sizes(continue_score(delta, inv_temperature), self.adj)
         if program.freezes:
             still = torch.zeros_like(tau, dtype=torch.bool)
             still[:count] = ~recorder.left
             tau = tau.masked_fill(~still, 0.0)
-        leave = wants_to_leave(
-            delta[:count], recorder.decide(delta[:count]), program.exit_threshold
-        )
-        self._step(layer, program.on_nodes(tau, self.adj))
-        units = program.units(self.h, self.adj)[:count]
-        # At node level these are the states themselves, which the next step changes.
-        recorder.step(tau[:count], leave, units.clone() if recorder.state is None else units)
+        delta = delta[:count]
+        # Without a threshold or an observer nobody asks for the probability of having left.
+        asked = program.exit_threshold is not None or program.observe is not None
+        log_stay = recorder.decide(delta) if asked else recorder.log_stay
+        leave = wants_to_leave(delta, log_stay, program.exit_threshold)
+        self.h = self.steps.take(layer, self.h, self.adj, program.on_nodes(tau, self.adj))
+        recorder.step(tau[:count], leave, program.units(self.h, self.adj)[:count])
 
     def _observe(self) -> None:
         """Show the states, of which none is missing where nobody leaves before the last step."""
         if self.program.observe is not None:
             self.program.observe(self.h.clone(), self.recorder.log_stay)
-
-    def _step(self, layer: int, tau: Tensor) -> None:
-        step = self.program.step(layer)
-        if isinstance(step, SASStep):
-            step.advance_(self.h, self.adj, tau)
-        else:
-            self.h = torch.addcmul(self.h, tau.unsqueeze(-1), step(self.h, self.adj))
 
     def _narrow(self, steps: int) -> None:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
@@ -120,12 +159,12 @@ class _Run:
         if self.program.level == "graph":
             if self.adj.batch is None:
                 return
-            self.adj, order = self.adj.select_graphs(~self.recorder.left)
+            self.adj, order = select_graphs(self.adj, ~self.recorder.left)
         else:
-            rows = None if self.adj.inner < SMALLEST else self._rows(here, steps)
+            rows = None if self.adj.num_targets < SMALLEST else self._rows(here, steps)
             if rows is None:
                 return
-            self.adj, order = self.adj.around(rows)
+            self.adj, order = neighborhood(self.adj, rows)
         self.h = self.h.index_select(0, order)
         self.recorder.narrow(here)
 
@@ -137,25 +176,25 @@ class _Run:
         :math:`k` steps to come, rows within :math:`Rk - 1` hops suffice. Where nodes that left do
         not move, no state is old, and the heads need :math:`R - 1` hops.
         """
-        program = self.program
-        hops = max(reach(program.confidence), reach(program.temperature), 1)
-        inside = self.h.new_zeros(self.adj.num_nodes, 1)
+        hops, targets = hops_of(self.program), self.adj.num_targets
+        assert hops is not None
+        inside = self.h.new_zeros(self.adj.num_nodes)
         inside[here] = 1
         size = here.numel()
-        for _ in range(hops - 1 if program.freezes else hops * steps - 1):
-            if not self._worth(inside[: self.adj.inner, 0].nonzero().view(-1), steps):
+        for _ in range(hops - 1 if self.program.freezes else hops * steps - 1):
+            if not self._worth(inside[:targets].nonzero().view(-1), steps):
                 return None
             inside = (inside + self.adj.propagate(inside, "sum")).clamp_(max=1)
-            grown = int(inside[: self.adj.inner].sum())
+            grown = int(inside[:targets].sum())
             if grown == size:
                 break
             size = grown
         inside[here] = 0
-        rows = torch.cat([here, inside[: self.adj.inner, 0].nonzero().view(-1)])
+        rows = torch.cat([here, inside[:targets].nonzero().view(-1)])
         return rows if self._worth(rows, steps) else None
 
     def _worth(self, rows: Tensor, steps: int) -> bool:
         """Whether computing only these rows saves more than making the smaller graph takes."""
-        now = self.adj.num_edges + ROW_WORK * self.adj.inner
+        now = self.adj.num_edges + ROW_WORK * self.adj.num_targets
         then = int(self.adj.degree[rows].sum()) + ROW_WORK * rows.numel()
         return steps * (now - then) > BUILD_WORK * then

@@ -2,71 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from eegnn.experiments.heterophilic import DATASETS, QUANTITIES, QUICK, SPLITS
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, each, means, printed, with_recipe, with_recipe_of
-from eegnn.report.study_figures import draw_bars
-from eegnn.train.config import Config
+from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS, recipe_runs
+from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.findings import check, listing, means
+from eegnn.studies.tables import PaperTable, paper_cells
 
 GROUP = "Activations"
-MODELS = {"SAS-GNN": "sasgnn", "A-DGN": "adgn", "GRAFF": "graff"}
 ACTIVATIONS = {"ReLU+TanH": "relu_tanh", "ReLU": "relu", "TanH": "tanh"}
 #: tab:activations_comparison
-PAPER = printed(
-    tuple(DATASETS),
-    {
-        "SAS-GNN, ReLU+TanH": [
-            (51.47, 0.7),
-            (93.29, 0.6),
-            (83.46, 0.6),
-            (85.80, 0.8),
-            (79.60, 1.1),
-        ],
-        "SAS-GNN, ReLU": [(51.39, 0.6), (93.38, 0.5), (83.59, 0.5), (85.72, 1.8), (79.13, 0.4)],
-        "SAS-GNN, TanH": [(48.91, 0.8), (93.80, 0.5), (82.07, 0.5), (84.56, 0.7), (77.93, 1.3)],
-        "A-DGN, ReLU+TanH": [(51.57, 1.3), (94.86, 0.4), (84.66, 0.6), (85.35, 1.7), (79.01, 1.1)],
-        "A-DGN, ReLU": [(51.41, 0.4), (95.08, 0.5), (84.83, 0.6), (85.32, 1.0), (78.24, 1.8)],
-        "A-DGN, TanH": [(49.14, 0.7), (94.81, 0.4), (82.53, 0.7), (84.90, 1.1), (76.51, 1.0)],
-        "GRAFF, ReLU+TanH": [(50.77, 0.6), (92.59, 0.7), (78.59, 0.5), (85.29, 0.9), (79.04, 1.1)],
-        "GRAFF, ReLU": [(51.41, 0.7), (93.23, 0.5), (78.98, 0.4), (85.67, 0.7), (76.27, 1.2)],
-        "GRAFF, TanH": [(50.02, 1.5), (92.44, 0.7), (78.76, 0.8), (85.03, 1.8), (76.77, 1.5)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN, ReLU+TanH": [(51.47, 0.7), (93.29, 0.6), (83.46, 0.6), (85.80, 0.8), (79.60, 1.1)],
+    "SAS-GNN, ReLU": [(51.39, 0.6), (93.38, 0.5), (83.59, 0.5), (85.72, 1.8), (79.13, 0.4)],
+    "SAS-GNN, TanH": [(48.91, 0.8), (93.80, 0.5), (82.07, 0.5), (84.56, 0.7), (77.93, 1.3)],
+    "A-DGN, ReLU+TanH": [(51.57, 1.3), (94.86, 0.4), (84.66, 0.6), (85.35, 1.7), (79.01, 1.1)],
+    "A-DGN, ReLU": [(51.41, 0.4), (95.08, 0.5), (84.83, 0.6), (85.32, 1.0), (78.24, 1.8)],
+    "A-DGN, TanH": [(49.14, 0.7), (94.81, 0.4), (82.53, 0.7), (84.90, 1.1), (76.51, 1.0)],
+    "GRAFF, ReLU+TanH": [(50.77, 0.6), (92.59, 0.7), (78.59, 0.5), (85.29, 0.9), (79.04, 1.1)],
+    "GRAFF, ReLU": [(51.41, 0.7), (93.23, 0.5), (78.98, 0.4), (85.67, 0.7), (76.27, 1.2)],
+    "GRAFF, TanH": [(50.02, 1.5), (92.44, 0.7), (78.76, 0.8), (85.03, 1.8), (76.77, 1.5)],
+}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model and activation, a column for each data set."""
-    return beside(GROUP, PAPER, QUANTITIES, lambda row, column: _runs(row, column, plan))
+    return paper_cells(GROUP, PAPER, QUANTITIES, lambda row, column: _runs(row, column, scope))
 
 
-def _runs(row: str, column: str, plan: Plan) -> list[Config]:
-    name, _, activation = row.partition(", ")
-    dataset, model, splits = DATASETS[column], MODELS[name], plan.over(SPLITS, 1)
-    settings: dict[str, Any] = QUICK if plan.quick else {}
+def _runs(row: str, column: str, scope: Scope) -> Runs:
     if row == "SAS-GNN, ReLU+TanH":  # the runs of the main table
-        return with_recipe(dataset, model, "split", splits, settings)
-    settings = {**settings, "options": {"activation": ACTIVATIONS[activation]}}
-    return each(with_recipe_of(dataset, model, "sasgnn", dataset, settings), "split", splits)
+        return recipe_runs(column, "sasgnn", {}, scope)
+    model, _, activation = row.partition(", ")
+    settings = {**scope.choose({}, QUICK), "options": {"activation": ACTIVATIONS[activation]}}
+    config = with_recipe_of("sasgnn", column.lower(), model_name(model), settings)
+    return repeat(config, "split", scope.numbers(SPLITS))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That ReLU∘tanh takes nothing from SAS-GNN."""
+def findings(table: Table) -> Findings:
+    """ReLU∘tanh costs SAS-GNN nothing."""
     at = means(table)
-    found = []
-    for column in DATASETS:
-        line = {name: at.get((GROUP, f"SAS-GNN, {name}", column)) for name in ACTIVATIONS}
-        scores = {name: m.mean for name, m in line.items() if m is not None and m.mean is not None}
-        claim = f"{column}: SAS-GNN with ReLU+TanH is within one point of its best activation"
-        if len(scores) < len(ACTIVATIONS):
-            found.append(Finding(claim, None))
-        else:
-            said = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
-            holds = scores["ReLU+TanH"] >= max(scores.values()) - 1
-            found.append(Finding(f"{claim} ({said})", holds))
-    return found
+    for column in QUANTITIES:
+        yield check(
+            f"{column}: SAS-GNN with ReLU+TanH is within one point of its best activation",
+            [at[GROUP, f"SAS-GNN, {activation}", column] for activation in ACTIVATIONS],
+            lambda relu_tanh, *others: relu_tanh >= max(others) - 1,
+            f" ({listing(ACTIVATIONS)})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -80,6 +61,5 @@ EXPERIMENT = Experiment(
     minutes=(9_000, 2),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="A-DGN and GRAFF have the settings of SAS-GNN; the paper's for them are not published.",
 )

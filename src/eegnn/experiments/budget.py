@@ -2,81 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from itertools import product
 
-from eegnn.experiments.study import (
-    AUROC,
-    MEAN_EXIT,
-    Cell,
-    Experiment,
-    Finding,
-    Measured,
-    Plan,
-    Quantity,
-)
-from eegnn.experiments.tables import each, means, with_recipe_of
-from eegnn.report.study_figures import draw_lines
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check, listing, statistic
+from eegnn.studies.quantities import AUROC, MEAN_EXIT, Quantity
+from eegnn.studies.tables import by_group, by_row
 
-DATASETS = {"Tolokers": "tolokers", "Questions": "questions"}
+DATASETS = ("Tolokers", "Questions")
 QUANTITIES: dict[str, Quantity] = {"AUROC": AUROC, "mean exit": MEAN_EXIT}
-BUDGETS = (5, 10, 15, 20)
-SPLITS = 3
-MODELS = {
-    "EEGNN": "eegnn",
-    "EE+GCN": "ee-gcn",
-    "EE+SAGE": "ee-sage",
-    "EE+GAT": "ee-gat",
-    "EE+GIN": "ee-gin",
-}
+ROWS = ("EEGNN", "EE+GCN", "EE+SAGE", "EE+GAT", "EE+GIN")
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set and quantity: a row for each model, a column for each budget."""
-    budgets = (5, 10) if plan.quick else BUDGETS
-    return [
-        Cell(
-            f"{group}, {name}",
-            row,
-            str(budget),
-            quantity,
-            tuple(each(_config(group, row, budget, plan), "split", plan.over(SPLITS, 1))),
+    budgets = scope.choose((5, 10, 15, 20), (5, 10))
+    for dataset, name, row, budget in product(DATASETS, QUANTITIES, ROWS, budgets):
+        runs = _runs(dataset, row, budget, scope)
+        yield Cell(f"{dataset}, {name}", row, str(budget), QUANTITIES[name], runs)
+
+
+def _runs(dataset: str, row: str, budget: int, scope: Scope) -> Runs:
+    settings = {"num_layers": budget + 1, **scope.choose({}, {"epochs": 3})}  # L counts from 0
+    config = with_recipe_of("eegnn", dataset.lower(), model_name(row), settings)
+    return repeat(config, "split", scope.numbers(3))
+
+
+def findings(table: Table) -> Findings:
+    """EEGNN varies less with the budget than the others."""
+    for dataset in DATASETS:
+        rows = by_row(by_group(table)[f"{dataset}, AUROC"])
+        ranges = [
+            statistic(lambda scores: max(scores) - min(scores), (result.mean for result in row))
+            for row in rows.values()
+        ]
+        yield check(
+            f"{dataset}: EEGNN varies least with the budget",
+            ranges,
+            lambda eegnn, *others: eegnn <= min(others),
+            f" (largest − smallest score: {listing(ROWS)})",
         )
-        for group in DATASETS
-        for name, quantity in QUANTITIES.items()
-        for row in MODELS
-        for budget in budgets
-    ]
-
-
-def _config(group: str, row: str, budget: int, plan: Plan) -> Config:
-    settings: dict[str, Any] = {"num_layers": budget + 1}  # the paper counts from 0
-    if plan.quick:
-        settings["epochs"] = 3
-    return with_recipe_of(DATASETS[group], MODELS[row], "eegnn", DATASETS[group], settings)
-
-
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That EEGNN varies less with the budget than the others."""
-    at = means(table)
-    found = []
-    for group in DATASETS:
-        budgets = dict.fromkeys(m.cell.column for m in table)
-        ranges: dict[str, float] = {}
-        for row in MODELS:
-            line = [at.get((f"{group}, AUROC", row, budget)) for budget in budgets]
-            scores = [m.mean for m in line if m is not None and m.mean is not None]
-            if len(scores) == len(budgets):
-                ranges[row] = max(scores) - min(scores)
-        claim = f"{group}: EEGNN varies least with the budget"
-        if len(ranges) < len(MODELS):
-            found.append(Finding(claim, None))
-        else:
-            said = ", ".join(f"{row} {width:.2f}" for row, width in ranges.items())
-            holds = ranges["EEGNN"] == min(ranges.values())
-            found.append(Finding(f"{claim} (largest − smallest score: {said})", holds))
-    return found
 
 
 EXPERIMENT = Experiment(
@@ -92,5 +60,5 @@ EXPERIMENT = Experiment(
     minutes=(3_500, 1),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "budget L"),
+    draw=partial(draw_lines, x_label="budget L"),
 )

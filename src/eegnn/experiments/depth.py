@@ -2,101 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from typing import Any
 
-from eegnn.experiments.study import (
-    ACCURACY,
-    AUROC,
-    Cell,
-    Experiment,
-    Finding,
-    Measured,
-    Plan,
-    Quantity,
-)
-from eegnn.experiments.tables import each, without_recipe
-from eegnn.report.study_figures import draw_lines
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check, statistic
+from eegnn.studies.quantities import ACCURACY, AUROC, Quantity
+from eegnn.studies.tables import by_line
 
-#: The panels, their data sets and quantities, and the settings that all models share.
-GROUPS: dict[str, tuple[str, Quantity, dict[str, Any]]] = {
-    "Cora": (
-        "cora",
-        ACCURACY,
-        {
-            "hidden_channels": 64,
-            "lr": 0.005,
-            "weight_decay": 5e-4,
-            "epochs": 150,
-            "patience": 40,
-            "options": {"dropout": 0.6},
-        },
-    ),
-    "Minesweeper": (
-        "minesweeper",
-        AUROC,
-        {"hidden_channels": 32, "lr": 0.01, "epochs": 300, "options": {"dropout": 0.2}},
-    ),
+QUANTITIES: dict[str, Quantity] = {"Cora": ACCURACY, "Minesweeper": AUROC}
+#: What all models share.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "Cora": {
+        "hidden_channels": 64,
+        "lr": 0.005,
+        "weight_decay": 5e-4,
+        "epochs": 150,
+        "patience": 40,
+        "options": {"dropout": 0.6},
+    },
+    "Minesweeper": {"hidden_channels": 32, "lr": 0.01, "epochs": 300, "options": {"dropout": 0.2}},
 }
-DEPTHS = (2, 10, 20, 30, 40, 50)
-SPLITS = 3
-#: The names of the rows, the models, and what differs from model to model.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "SAS-GNN": ("sasgnn", {"step_size": 0.5, "weight_scale": 0.1}),
-    "A-DGN": ("adgn", {"step_size": 0.1}),
-    "GRAFF": ("graff", {"step_size": 0.5}),
-    "GCN": ("gcn", {}),
+#: What differs from model to model.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "SAS-GNN": {"step_size": 0.5, "weight_scale": 0.1},
+    "A-DGN": {"step_size": 0.1},
+    "GRAFF": {"step_size": 0.5},
+    "GCN": {},
 }
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    depths = (2, 10) if plan.quick else DEPTHS
-    return [
-        Cell(
-            group,
-            row,
-            str(depth),
-            quantity,
-            tuple(each(_config(group, row, depth, plan), "split", plan.over(SPLITS, 1))),
-        )
-        for group, (_, quantity, _) in GROUPS.items()
-        for row in MODELS
-        for depth in depths
-    ]
+    depths = scope.choose((2, 10, 20, 30, 40, 50), (2, 10))
+    for group, row, depth in product(QUANTITIES, OPTIONS, depths):
+        yield Cell(group, row, str(depth), QUANTITIES[group], _runs(group, row, depth, scope))
 
 
-def _config(group: str, row: str, depth: int, plan: Plan) -> Config:
-    dataset, _, settings = GROUPS[group]
-    model, options = MODELS[row]
-    own: dict[str, Any] = {
-        **settings,
+def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
+    shared = SETTINGS[group]
+    settings = {
+        **shared,
         "num_layers": depth,
-        "options": {**settings["options"], **options},
+        "epochs": scope.choose(shared["epochs"], 10),
+        "options": shared["options"] | OPTIONS[row],
     }
-    return without_recipe(dataset, model, {**own, "epochs": 10} if plan.quick else own)
+    config = without_recipe(group.lower(), model_name(row), settings)
+    return repeat(config, "split", scope.numbers(3))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Who keeps the score at 50 layers."""
-    found = []
-    for group in GROUPS:
-        for row in MODELS:
-            line = [m for m in table if (m.cell.group, m.cell.row) == (group, row)]
-            found.append(_finding(group, row, line))
-    return found
-
-
-def _finding(group: str, row: str, line: Sequence[Measured]) -> Finding:
-    falls = row == "GCN" or (row, group) == ("GRAFF", "Cora")
-    claim = f"{group}: {row} " + ("loses more than two points" if falls else "keeps within two")
-    scores = [m.mean for m in line if m.mean is not None]
-    if len(scores) < len(line):
-        return Finding(f"{claim} points of its best" if not falls else claim, None)
-    best, deep = max(scores), scores[-1]
-    text = f"{claim}: best {best:.1f}, {deep:.1f} at L = {line[-1].cell.column}"
-    return Finding(text, (best - deep > 2) == falls)
+    for (group, row), line in by_line(table).items():
+        falls = row == "GCN" or (row, group) == ("GRAFF", "Cora")
+        claim = "loses more than two points" if falls else "keeps within two points of its best"
+        scores = [result.mean for result in line]
+        yield check(
+            f"{group}: {row} {claim}",
+            (statistic(max, scores), scores[-1]),
+            lambda best, deepest, falls=falls: (best - deepest > 2) == falls,
+            f": best {{:.1f}}, {{:.1f}} at L = {line[-1].cell.column}",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -113,5 +82,5 @@ EXPERIMENT = Experiment(
     minutes=(180, 1),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "layers"),
+    draw=partial(draw_lines, x_label="layers"),
 )

@@ -2,88 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
-
 from eegnn.data.registry import DATASETS
-from eegnn.experiments.study import (
-    AUROC,
-    PARAMETERS,
-    Cell,
-    Experiment,
-    Finding,
-    Measured,
-    Plan,
-    Score,
-)
-from eegnn.experiments.tables import with_recipe
-from eegnn.nn.sasgnn import SASGNN
-from eegnn.report.study_figures import draw_lines
+from eegnn.experiments.parameters import count_parameters
+from eegnn.studies.configs import Runs, repeat, with_recipe
+from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check
+from eegnn.studies.quantities import AUROC, PARAMETERS
+from eegnn.studies.tables import by_group, by_row
 
-GROUP, COUNTS = "Minesweeper", "Parameters"
-LAYERS = (10, 50, 100)
-SPLITS = 3
-#: tab:100_scaling_layer: scores with 10, 50 and 100 layers, and parameters.
-PAPER: dict[int, tuple[Score, Score, Score, int]] = {
-    32: (Score(92.95, 0.5), Score(93.05, 0.3), Score(93.64, 0.2), 2_496),
-    64: (Score(91.95, 0.1), Score(92.54, 0.1), Score(92.85, 0.3), 9_088),
-    128: (Score(91.20, 0.2), Score(92.87, 0.1), Score(93.24, 0.1), 34_560),
-    256: (Score(90.73, 0.1), Score(92.67, 0.2), Score(92.90, 0.3), 134_656),
+SCORES, COUNTS = "Minesweeper", "Parameters"
+#: tab:100_scaling_layer: scores by layers and width, and parameters by width.
+PAPER_SCORES = {
+    10: {32: (92.95, 0.5), 64: (91.95, 0.1), 128: (91.20, 0.2), 256: (90.73, 0.1)},
+    50: {32: (93.05, 0.3), 64: (92.54, 0.1), 128: (92.87, 0.1), 256: (92.67, 0.2)},
+    100: {32: (93.64, 0.2), 64: (92.85, 0.3), 128: (93.24, 0.1), 256: (92.90, 0.3)},
 }
+PAPER_COUNTS = {32: 2_496, 64: 9_088, 128: 34_560, 256: 134_656}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each width, a column for each depth; and the parameters."""
-    settings: dict[str, Any] = {"epochs": 3} if plan.quick else {"epochs": 1000}
-    widths, layers = ((32, 64), (10, 50)) if plan.quick else (tuple(PAPER), LAYERS)
-    found = []
-    for depth in layers:
+    widths, depths = scope.choose(((32, 64, 128, 256), (10, 50, 100)), ((32, 64), (10, 50)))
+    for depth in depths:
         for width in widths:
-            own = {**settings, "hidden_channels": width, "num_layers": depth}
-            configs = with_recipe("minesweeper", "sasgnn", "split", plan.over(SPLITS, 1), own)
-            score = PAPER[width][LAYERS.index(depth)]
-            assert isinstance(score, Score)
-            found.append(Cell(GROUP, f"m' = {width}", str(depth), AUROC, tuple(configs), score))
-    return found + [
-        Cell(COUNTS, f"m' = {width}", "any", PARAMETERS, (), Score(PAPER[width][3]), _count(width))
-        for width in widths
-    ]
+            runs, paper = _runs(width, depth, scope), Score(*PAPER_SCORES[depth][width])
+            yield Cell(SCORES, f"m' = {width}", str(depth), AUROC, runs, paper)
+    for width in widths:
+        count, paper = _count(width), Score(PAPER_COUNTS[width])
+        yield Cell(COUNTS, f"m' = {width}", "any", PARAMETERS, (), paper, count)
 
 
-@cache
+def _runs(width: int, depth: int, scope: Scope) -> Runs:
+    settings = {"epochs": scope.choose(1000, 3), "hidden_channels": width, "num_layers": depth}
+    config = with_recipe("minesweeper", "sasgnn", settings)
+    return repeat(config, "split", scope.numbers(3))
+
+
 def _count(width: int) -> int:
     figures = DATASETS["minesweeper"].figures
-    model = SASGNN(int(figures["features"]), width, int(figures["classes"]), storage="paper")
-    return sum(parameter.numel() for parameter in model.parameters())
+    sizes = int(figures["features"]), width, int(figures["classes"])
+    return count_parameters("sasgnn", *sizes, storage="paper")
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That more layers do no harm, and how the counts of parameters differ."""
-    found = []
-    scores = [m for m in table if m.cell.group == GROUP]
-    for row in dict.fromkeys(m.cell.row for m in scores):
-        line = [m.mean for m in scores if m.cell.row == row]
-        claim = f"{row}: the score does not fall as layers are added"
-        known = [value for value in line if value is not None]
-        if len(known) < len(line):
-            found.append(Finding(claim, None))
-        else:
-            said = ", ".join(f"{value:.2f}" for value in known)
-            found.append(Finding(f"{claim} ({said})", known[-1] >= known[0]))
-    counts = [m for m in table if m.cell.group == COUNTS]
-    gaps = {
-        m.cell.row: (m.cell.paper.mean if m.cell.paper else 0.0) - (m.mean or 0.0) for m in counts
-    }
-    same = all(gap == 2 * int(row.rpartition(" ")[2]) for row, gap in gaps.items())
-    return [
-        *found,
-        Finding(
-            "the paper counts 2m' parameters more than ours, and more than its own "
-            "tab:parameter-datasets-models does for m' = 32: as many as one more decoder",
-            same,
-        ),
-    ]
+def findings(table: Table) -> Findings:
+    """More layers do no harm, and how the counts of parameters differ."""
+    for row, line in by_row(by_group(table)[SCORES]).items():
+        numbers = ", ".join(["{:.2f}"] * len(line))
+        yield check(
+            f"{row}: the score does not fall as layers are added",
+            [result.mean for result in line],
+            lambda first, *others: others[-1] >= first,
+            f" ({numbers})",
+        )
+    yield Finding(
+        "the paper counts 2m' parameters more than ours, and more than its own "
+        "tab:parameter-datasets-models does for m' = 32: as many as one more decoder",
+        all(PAPER_COUNTS[width] - _count(width) == 2 * width for width in PAPER_COUNTS),
+    )
 
 
 EXPERIMENT = Experiment(
@@ -98,9 +74,7 @@ EXPERIMENT = Experiment(
     minutes=(1_800, 1),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(
-        [m for m in table if m.cell.group == GROUP], path, "layers"
-    ),
+    draw=lambda table, path: draw_lines(by_group(table)[SCORES], path, "layers"),
     why="The settings of the paper are not known; its deviations are smaller than those between "
     "splits in its other tables (0.61 for the same model).",
 )

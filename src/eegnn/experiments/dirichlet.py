@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
-from eegnn.experiments.study import (
-    Cell,
-    Experiment,
-    Finding,
-    Line,
-    Measured,
-    Measurement,
-    Plan,
-    Quantity,
-)
-from eegnn.experiments.tables import means, without_recipe
-from eegnn.report.study_figures import draw_lines
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check
+from eegnn.studies.quantities import log_at_layer
+from eegnn.studies.tables import by_group, by_row, row_cells
 
-#: The panels, their data sets and widths (tab:hps_sensitivity_dirichlet).
-GROUPS = {
-    "Minesweeper": ("minesweeper", 32),
-    "Tolokers": ("tolokers", 32),
-    "Questions": ("questions", 64),
-    "Roman-empire": ("roman-empire", 128),
-    "Amazon-ratings": ("amazon-ratings", 256),
+#: The widths (tab:hps_sensitivity_dirichlet).
+WIDTHS = {
+    "Minesweeper": 32,
+    "Tolokers": 32,
+    "Questions": 64,
+    "Roman-empire": 128,
+    "Amazon-ratings": 256,
 }
-DEPTH = 50
 FIELD = "dirichlet"
-#: The names of the rows, the models, and what differs from model to model.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "SAS-GNN": ("sasgnn", {"step_size": 0.1}),
-    "A-DGN": ("adgn", {"step_size": 0.1}),
-    "GRAFF": ("graff", {"step_size": 0.1}),
-    "GCN": ("gcn", {}),
-}
+ROWS = ("SAS-GNN", "A-DGN", "GRAFF", "GCN")
 
 
-def look(run: Path, root: Path | None) -> list[float]:
-    """The energy at layer 0 … L."""
+def measure(run: Path, root: Path | None) -> list[float]:
+    """Return the energy at layer 0 … L."""
     model, batches = open_run(run, root)
     whole = batches.whole()
     assert whole is not None, "the experiment is on single graphs"
@@ -53,74 +38,53 @@ def look(run: Path, root: Path | None) -> list[float]:
     return energies
 
 
-def _quantity(layer: int) -> Quantity:
-    def read(line: Line) -> float:
-        return math.log10(max(line[FIELD][layer], 1e-30))
-
-    return Quantity("log₁₀ of the Dirichlet energy", read, "equal")
-
-
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each tenth of the depth."""
-    depth = 10 if plan.quick else DEPTH
-    return [
-        Cell(group, row, str(layer), _quantity(layer), (_config(group, row, depth, plan),))
-        for group in GROUPS
-        for row in MODELS
-        for layer in range(0, depth + 1, depth // 10)
-    ]
+    depth = scope.choose(50, 10)
+    name = "log₁₀ of the Dirichlet energy"
+    layers = range(0, depth + 1, depth // 10)
+    quantities = {str(layer): log_at_layer(name, FIELD, layer) for layer in layers}
+    for group, row in product(WIDTHS, ROWS):
+        yield from row_cells(group, row, quantities, _runs(group, row, depth, scope))
 
 
-def _config(group: str, row: str, depth: int, plan: Plan) -> Config:
-    dataset, width = GROUPS[group]
-    model, options = MODELS[row]
+def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
     settings = {
         "num_layers": depth,
-        "hidden_channels": width,
+        "hidden_channels": WIDTHS[group],
         "lr": 0.003,
-        "epochs": 5 if plan.quick else 200,
-        "standardize": dataset == "tolokers",
-        "split": plan.over(1, 1)[0],
-        "options": options,
+        "epochs": scope.choose(200, 5),
+        "standardize": group == "Tolokers",
+        "options": {} if row == "GCN" else {"step_size": 0.1},
     }
-    return without_recipe(dataset, model, settings)
+    config = without_recipe(group.lower(), model_name(row), settings)
+    return repeat(config, "split", scope.numbers(1))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That GCN collapses, GRAFF sharpens, and SAS-GNN does as A-DGN."""
-    at = means(table)
-    found = []
-    for group in GROUPS:
-        last = [m.cell.column for m in table if m.cell.group == group][-1]
-        ends = {row: _ends(at, group, row, last) for row in MODELS}
-        for row, claim in (
-            ("GCN", "GCN ends below a hundredth of its energy"),
-            ("GRAFF", "GRAFF ends above ten times its energy"),
-        ):
-            end = ends[row]
-            if end is None:
-                found.append(Finding(f"{group}: {claim}", None))
-                continue
-            first, final = end
-            holds = final < first - 2 if row == "GCN" else final > first + 1
-            found.append(Finding(f"{group}: {claim} (10^{first:.1f} to 10^{final:.1f})", holds))
-        claim = f"{group}: SAS-GNN ends nearer to A-DGN than to GRAFF"
-        sas, adgn, graff = (ends[row] for row in ("SAS-GNN", "A-DGN", "GRAFF"))
-        if sas is None or adgn is None or graff is None:
-            found.append(Finding(claim, None))
-        else:
-            text = f"{claim} (10^{sas[1]:.1f}, 10^{adgn[1]:.1f}, 10^{graff[1]:.1f})"
-            found.append(Finding(text, abs(sas[1] - adgn[1]) < abs(sas[1] - graff[1])))
-    return found
-
-
-def _ends(
-    at: dict[tuple[str, str, str], Measured], group: str, row: str, last: str
-) -> tuple[float, float] | None:
-    first, final = at.get((group, row, "0")), at.get((group, row, last))
-    if first is None or final is None or first.mean is None or final.mean is None:
-        return None
-    return first.mean, final.mean
+def findings(table: Table) -> Findings:
+    """GCN collapses, GRAFF sharpens, and SAS-GNN does as A-DGN."""
+    for group, results in by_group(table).items():
+        rows = by_row(results)
+        ends = {row: (line[0].mean, line[-1].mean) for row, line in rows.items()}
+        detail = " (10^{:.1f} to 10^{:.1f})"
+        yield check(
+            f"{group}: GCN ends below a hundredth of its energy",
+            ends["GCN"],
+            lambda first, last: last < first - 2,
+            detail,
+        )
+        yield check(
+            f"{group}: GRAFF ends above ten times its energy",
+            ends["GRAFF"],
+            lambda first, last: last > first + 1,
+            detail,
+        )
+        yield check(
+            f"{group}: SAS-GNN ends nearer to A-DGN than to GRAFF",
+            [ends[row][1] for row in ("SAS-GNN", "A-DGN", "GRAFF")],
+            lambda sas, adgn, graff: abs(sas - adgn) < abs(sas - graff),
+            " (10^{:.1f}, 10^{:.1f}, 10^{:.1f})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -137,6 +101,6 @@ EXPERIMENT = Experiment(
     minutes=(400, 1),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "layer"),
-    measurement=Measurement(FIELD, look),
+    draw=partial(draw_lines, x_label="layer"),
+    measurement=Measurement(FIELD, measure),
 )

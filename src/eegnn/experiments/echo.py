@@ -2,78 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import operator
 
-from eegnn.experiments.study import MAE, Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, each, means, printed, with_recipe, with_recipe_of
-from eegnn.report.study_figures import draw_bars
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, with_recipe, with_recipe_of
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.findings import check, statistic
+from eegnn.studies.quantities import MAE
+from eegnn.studies.tables import PaperTable, paper_cells
 
-GROUP = "ECHO"
-TASKS = {"diam": "echo-diam", "ecc": "echo-ecc", "sssp": "echo-sssp"}
+TASKS = ("diam", "ecc", "sssp")
 #: Weight initialisations in the paper.
 SEEDS = 4
-MODELS = {
-    "SAS-GNN": "sasgnn",
-    "EEGNN": "eegnn",
-    "GCN": "gcn",
-    "GRAFF": "graff",
-    "AP-GCN": "apgcn",
-    "A-DGN": "adgn",
-    "SWAN": "swan",
-    "GIN": "gin",
-    "GCNII": "gcnii",
-    "GraphCON": "graphcon",
-    "PH-DGN": "phdgn",
-    "GPS": "gps",
-    "DRew": "drew",
-}
 #: tab:echo_results
-PAPER = printed(
-    tuple(TASKS),
-    {
-        "SAS-GNN": [(1.914, 0.397), (4.806, 0.018), (0.244, 0.243)],
-        "EEGNN": [(1.805, 0.068), (5.048, 0.237), (0.065, 0.074)],
-        "GCN": [(3.832, 0.262), (5.233, 0.034), (2.102, 0.094)],
-        "GRAFF": [(2.731, 0.052), (5.344, 0.086), (3.363, 1.356)],
-        "AP-GCN": [None, (11.080, 0.099), (6.729, 0.018)],
-        "A-DGN": [(1.151, 0.038), (4.981, 0.037), (1.176, 0.140)],
-        "SWAN": [(1.121, 0.070), (4.840, 0.045), (0.896, 0.232)],
-        "GIN": [(1.630, 0.161), (4.869, 0.092), (2.234, 0.271)],
-        "GCNII": [(2.005, 0.093), (5.241, 0.030), (2.128, 0.429)],
-        "GraphCON": [(2.969, 0.189), (5.474, 0.001), (5.734, 0.011)],
-        "PH-DGN": [(1.627, 0.398), (5.068, 0.126), (1.323, 0.485)],
-        "GPS": [(2.160, 0.098), (4.758, 0.021), (0.472, 0.050)],
-        "DRew": [(1.243, 0.047), (4.651, 0.020), (1.279, 0.011)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN": [(1.914, 0.397), (4.806, 0.018), (0.244, 0.243)],
+    "EEGNN": [(1.805, 0.068), (5.048, 0.237), (0.065, 0.074)],
+    "GCN": [(3.832, 0.262), (5.233, 0.034), (2.102, 0.094)],
+    "GRAFF": [(2.731, 0.052), (5.344, 0.086), (3.363, 1.356)],
+    "AP-GCN": [None, (11.080, 0.099), (6.729, 0.018)],
+    "A-DGN": [(1.151, 0.038), (4.981, 0.037), (1.176, 0.140)],
+    "SWAN": [(1.121, 0.070), (4.840, 0.045), (0.896, 0.232)],
+    "GIN": [(1.630, 0.161), (4.869, 0.092), (2.234, 0.271)],
+    "GCNII": [(2.005, 0.093), (5.241, 0.030), (2.128, 0.429)],
+    "GraphCON": [(2.969, 0.189), (5.474, 0.001), (5.734, 0.011)],
+    "PH-DGN": [(1.627, 0.398), (5.068, 0.126), (1.323, 0.485)],
+    "GPS": [(2.160, 0.098), (4.758, 0.021), (0.472, 0.050)],
+    "DRew": [(1.243, 0.047), (4.651, 0.020), (1.279, 0.011)],
+}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each task."""
-    return beside(
-        GROUP, PAPER, dict.fromkeys(TASKS, MAE), lambda row, column: _runs(row, column, plan)
+    quantities = dict.fromkeys(TASKS, MAE)
+    return paper_cells("ECHO", PAPER, quantities, lambda row, task: _runs(row, task, scope))
+
+
+def _runs(row: str, task: str, scope: Scope) -> Runs:
+    dataset, model = f"echo-{task}" + scope.choose("", "@0.01"), model_name(row)
+    settings = scope.choose({}, {"epochs": 1, "hidden_channels": 16})
+    config = with_recipe(dataset, model, settings)
+    if config is None:
+        config = with_recipe_of("gcn", dataset, model, settings, source="echo-sssp")
+    return repeat(config, "seed", scope.numbers(SEEDS))
+
+
+def findings(table: Table) -> Findings:
+    """EEGNN leads on sssp."""
+    errors = {result.cell.row: result.mean for result in table if result.cell.column == "sssp"}
+    yield check(
+        "sssp: the error of EEGNN is the least of all models",
+        (errors.pop("EEGNN"), statistic(min, errors.values())),
+        operator.lt,
+        " ({:.3f}, next {:.3f})",
     )
-
-
-def _runs(row: str, column: str, plan: Plan) -> list[Config]:
-    settings: dict[str, Any] = {"epochs": 1, "hidden_channels": 16} if plan.quick else {}
-    dataset, model = TASKS[column] + ("@0.01" if plan.quick else ""), MODELS[row]
-    seeds = plan.over(SEEDS, 1)
-    return with_recipe(dataset, model, "seed", seeds, settings) or each(
-        with_recipe_of(dataset, model, "gcn", "echo-sssp", settings), "seed", seeds
-    )
-
-
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That EEGNN leads on sssp."""
-    at = {key[1]: m.mean for key, m in means(table).items() if key[2] == "sssp"}
-    claim = "sssp: the error of EEGNN is the least of all models"
-    best, others = at.pop("EEGNN", None), [error for error in at.values() if error is not None]
-    if best is None or len(others) < len(MODELS) - 1:
-        return [Finding(claim, None)]
-    return [Finding(f"{claim} ({best:.3f}, next {min(others):.3f})", best < min(others))]
 
 
 EXPERIMENT = Experiment(
@@ -88,7 +69,6 @@ EXPERIMENT = Experiment(
     minutes=(6_000, 4),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="Fewer epochs than the paper's 1000. The graphs are generated anew, with the topologies "
     "and sizes of the benchmark's description.",
 )

@@ -2,78 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from eegnn.experiments import echo
+from eegnn.studies.configs import model_name, repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Score, Table
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.findings import check, means
+from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
+from eegnn.studies.tables import paper_scores, row_cells
 
-from eegnn.experiments.study import (
-    MAE,
-    MEAN_EXIT,
-    Cell,
-    Experiment,
-    Finding,
-    Measured,
-    Plan,
-    Quantity,
-    Score,
-)
-from eegnn.report.study_figures import draw_exits
-from eegnn.train.start import configure
-
-TASKS = {"sssp": "echo-sssp", "ecc": "echo-ecc"}
-MODELS = {"AP-GCN": "apgcn", "EEGNN": "eegnn"}
-#: Weight initialisations in the paper.
-SEEDS = 4
 ERROR, EXIT = "MAE", "mean exit layer"
-#: tab:echo_results; the mean exits on ecc are those of the appendix on APGCN and EEGNN.
-PAPER = {
-    ("sssp", "AP-GCN", ERROR): Score(6.729, 0.018),
-    ("sssp", "EEGNN", ERROR): Score(0.065, 0.074),
-    ("ecc", "AP-GCN", ERROR): Score(11.080, 0.099),
-    ("ecc", "EEGNN", ERROR): Score(5.048, 0.237),
-    ("ecc", "AP-GCN", EXIT): Score(7.10, 0.74),
-    ("ecc", "EEGNN", EXIT): Score(16.71, 6.76),
-}
+QUANTITIES: dict[str, Quantity] = {ERROR: MAE, EXIT: MEAN_EXIT}
+#: The mean exits in the appendix on APGCN and EEGNN; the errors are those of tab:echo_results.
+PAPER_EXITS = {("ecc", "AP-GCN"): Score(7.10, 0.74), ("ecc", "EEGNN"): Score(16.71, 6.76)}
+TASKS = ("sssp", "ecc")
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each task: a row for each model, its error and where nodes leave."""
     # AP-GCN learns to halt in every fifth epoch: fewer than ten would show nothing.
-    size, settings = ("@0.01", {"epochs": 10}) if plan.quick else ("", {})
-    columns: dict[str, Quantity] = {ERROR: MAE, EXIT: MEAN_EXIT}
-    return [
-        Cell(
-            task,
-            row,
-            column,
-            quantity,
-            tuple(
-                configure(dataset + size, model, None, {**settings, "seed": seed})
-                for seed in plan.over(SEEDS, 1)
-            ),
-            PAPER.get((task, row, column)),
-        )
-        for task, dataset in TASKS.items()
-        for row, model in MODELS.items()
-        for column, quantity in columns.items()
-    ]
-
-
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That EEGNN goes deeper where it must, and errs less."""
-    at = {(m.cell.group, m.cell.row, m.cell.column): m.mean for m in table}
-    found = []
+    size, settings = scope.choose(("", {}), ("@0.01", {"epochs": 10}))
     for task in TASKS:
-        for column, factor, claim in (
-            (ERROR, 0.5, "the error of EEGNN is less than half of AP-GCN's"),
-            (EXIT, 1.0, "AP-GCN leaves earlier than EEGNN"),
-        ):
-            low, high = ("EEGNN", "AP-GCN") if column == ERROR else ("AP-GCN", "EEGNN")
-            less, more = at[task, low, column], at[task, high, column]
-            if less is None or more is None:
-                found.append(Finding(f"{task}: {claim}", None))
-            else:
-                text = f"{task}: {claim} ({low} {less:.3g}, {high} {more:.3g})"
-                found.append(Finding(text, less < factor * more))
-    return found
+        for row in ("AP-GCN", "EEGNN"):
+            config = with_recipe(f"echo-{task}{size}", model_name(row), settings)
+            error = paper_scores(echo.PAPER, row, echo.TASKS)[task]
+            paper = {ERROR: error, EXIT: PAPER_EXITS.get((task, row))}
+            runs = repeat(config, "seed", scope.numbers(echo.SEEDS))
+            yield from row_cells(task, row, QUANTITIES, runs, paper)
+
+
+def findings(table: Table) -> Findings:
+    """EEGNN goes deeper where it must, and errs less."""
+    at = means(table)
+    for task in TASKS:
+        yield check(
+            f"{task}: the error of EEGNN is less than half of AP-GCN's",
+            (at[task, "EEGNN", ERROR], at[task, "AP-GCN", ERROR]),
+            lambda eegnn, apgcn: eegnn < 0.5 * apgcn,
+            " (EEGNN {:.3g}, AP-GCN {:.3g})",
+        )
+        yield check(
+            f"{task}: AP-GCN leaves earlier than EEGNN",
+            (at[task, "AP-GCN", EXIT], at[task, "EEGNN", EXIT]),
+            lambda apgcn, eegnn: apgcn < eegnn,
+            " (AP-GCN {:.3g}, EEGNN {:.3g})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -88,5 +60,5 @@ EXPERIMENT = Experiment(
     minutes=(600, 3),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_exits([m for m in table if m.cell.column == EXIT], path),
+    draw=lambda table, path: draw_exits([r for r in table if r.cell.column == EXIT], path),
 )

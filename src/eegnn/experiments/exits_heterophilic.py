@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from eegnn.experiments.heterophilic import DATASETS, runs
-from eegnn.experiments.study import Cell, Experiment, Line, Measured, Plan, Quantity, Score
-from eegnn.report.study_figures import draw_exits
-from eegnn.train.config import Config
+from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
+from eegnn.experiments.heterophilic import recipe_runs
+from eegnn.studies.experiment import Cells, Experiment, Scope, Score
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.quantities import Quantity
+from eegnn.studies.tables import row_cells
 
-GROUP = "Exits of EEGNN"
-
-
-def _quantity(key: str) -> Quantity:
-    def read(line: Line) -> float:
-        return float(line["exits"][key])
-
-    return Quantity(f"{key} of the exit layers", read, "equal", 1)
-
-
-QUANTITIES = {"Min.": "min", "Median": "median", "Max.": "max"}
-#: tab:node_distributions
+#: tab:node_distributions: the first, the median and the last exit.
 PAPER: dict[str, tuple[Score, Score, Score]] = {
     "Amazon-ratings": (Score(5.1, 2.64), Score(13.8, 1.39), Score(21.0, 0.0)),
     "Minesweeper": (Score(11.4, 10.13), Score(15.6, 8.69), Score(15.7, 8.53)),
@@ -28,21 +19,19 @@ PAPER: dict[str, tuple[Score, Score, Score]] = {
 }
 
 
-def cells(plan: Plan) -> list[Cell]:
+def _exit(key: str) -> Quantity:
+    return Quantity(f"{key} of the exit layers", lambda run: run["exits"][key], "equal", 1)
+
+
+QUANTITIES = {"Min.": _exit("min"), "Median": _exit("median"), "Max.": _exit("max")}
+
+
+def cells(scope: Scope) -> Cells:
     """One table: a row for each data set."""
-    return [
-        Cell(GROUP, row, column, _quantity(key), _runs(row, plan), score)
-        for row in DATASETS
-        for (column, key), score in zip(QUANTITIES.items(), PAPER[row], strict=True)
-    ]
-
-
-def _runs(row: str, plan: Plan) -> tuple[Config, ...]:
-    return tuple(runs(row, "eegnn", {}, plan))
-
-
-def _first_column(table: list[Measured]) -> list[Measured]:
-    return [m for m in table if m.cell.column == "Min."]
+    for row in DATASETS:
+        paper = dict(zip(QUANTITIES, PAPER[row], strict=True))
+        runs = recipe_runs(row, "eegnn", {}, scope)
+        yield from row_cells("Exits of EEGNN", row, QUANTITIES, runs, paper)
 
 
 EXPERIMENT = Experiment(
@@ -54,7 +43,7 @@ EXPERIMENT = Experiment(
     quick="one split, 5 epochs, width 32",
     minutes=(3_500, 1),
     cells=cells,
-    draw=lambda table, path: draw_exits(_first_column(list(table)), path),
+    draw=lambda table, path: draw_exits([r for r in table if r.cell.column == "Min."], path),
     why="Our heads start with a preference for continue; the paper does not say how its start. On "
     "Minesweeper the paper's exits vary from all at once to nobody.",
 )

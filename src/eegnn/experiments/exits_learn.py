@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import operator
+from functools import partial
 
-from eegnn.experiments.heterophilic import MODELS, SPLITS
-from eegnn.experiments.heterophilic import PAPER as HETEROPHILIC
-from eegnn.experiments.study import (
-    AUROC,
-    Cell,
-    Experiment,
-    Finding,
-    Line,
-    Measured,
-    Plan,
-    Quantity,
-)
-from eegnn.experiments.tables import means, with_recipe
-from eegnn.report.study_figures import draw_rules
-from eegnn.train.config import Config
+from eegnn.experiments.heterophilic import PAPER, ROWS, SPLITS
+from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
+from eegnn.studies.configs import Runs, repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.figures import draw_tradeoff
+from eegnn.studies.findings import check, means
+from eegnn.studies.quantities import AUROC, Quantity, RunRecord
+from eegnn.studies.tables import paper_scores, row_cells
 
-DATASETS = {"Minesweeper": "minesweeper", "Tolokers": "tolokers"}
 SAS, EEGNN, PRINTED = "SAS-GNN", "EEGNN", "EEGNN, as printed"
 SCORE, COST, COLLAPSED = "AUROC", "cost", "collapsed"
 #: Seeds 100 and up on split 4.
@@ -33,12 +25,12 @@ MOST = {"Minesweeper": 50.0, "Tolokers": 60.0}
 EARLIEST = 1.5
 
 
-def _share(line: Line) -> float:
-    return 100 * float(line["exits"]["mean"]) / (len(line["exits"]["histogram"]) - 1)
+def _share(run: RunRecord) -> float:
+    return 100 * float(run["exits"]["mean"]) / (len(run["exits"]["histogram"]) - 1)
 
 
-def _collapsed(line: Line) -> float:
-    return float(line["exits"]["mean"] < EARLIEST)
+def _collapsed(run: RunRecord) -> float:
+    return float(run["exits"]["mean"] < EARLIEST)
 
 
 QUANTITIES = {
@@ -48,58 +40,40 @@ QUANTITIES = {
 }
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """Two tables for each data set: many seeds on one split, and one seed on each split."""
-    found = []
-    for name in DATASETS:
-        for group, over, rows in (
-            (f"{name}, seeds", "seed", (EEGNN, PRINTED)),
-            (f"{name}, splits", "split", (SAS, EEGNN, PRINTED)),
-        ):
+    for name in SEEDS:
+        for group, rows in (("seeds", (EEGNN, PRINTED)), ("splits", (SAS, EEGNN, PRINTED))):
             for row in rows:
-                runs = _runs(name, row, over, plan)
-                for column in (SCORE,) if row == SAS else QUANTITIES:
-                    paper = HETEROPHILIC.get((row, name)) if column == SCORE else None
-                    found.append(Cell(group, row, column, QUANTITIES[column], runs, paper))
-    return found
+                quantities = {SCORE: AUROC} if row == SAS else QUANTITIES
+                paper = {SCORE: paper_scores(PAPER, row, DATASETS)[name]}
+                runs = _runs(name, row, group, scope)
+                yield from row_cells(f"{name}, {group}", row, quantities, runs, paper)
 
 
-def _runs(name: str, row: str, over: str, plan: Plan) -> tuple[Config, ...]:
-    model, settings = MODELS[row]
-    settings = {**settings, "epochs": 5} if plan.quick else dict(settings)
-    if over == "split":
-        numbers: Sequence[int] = plan.over(SPLITS, 1)
-        return tuple(with_recipe(DATASETS[name], model, "split", numbers, settings))
-    seeds = range(FIRST_SEED, FIRST_SEED + (1 if plan.quick else SEEDS[name]))
-    fixed: dict[str, Any] = {**settings, "split": SPLIT}
-    return tuple(with_recipe(DATASETS[name], model, "seed", seeds, fixed))
+def _runs(name: str, row: str, group: str, scope: Scope) -> Runs:
+    model, settings = ROWS[row]
+    settings = settings | scope.choose({}, {"epochs": 5})
+    if group == "splits":
+        return repeat(with_recipe(name.lower(), model, settings), "split", scope.numbers(SPLITS))
+    seeds = range(FIRST_SEED, FIRST_SEED + scope.choose(SEEDS[name], 1))
+    return repeat(with_recipe(name.lower(), model, {**settings, "split": SPLIT}), "seed", seeds)
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That exits can be trusted, and pay."""
-    at = {key: m.mean for key, m in means(table).items()}
-    found = []
-    for name in DATASETS:
+def findings(table: Table) -> Findings:
+    """Exits can be trusted, and pay."""
+    at = means(table)
+    for name in SEEDS:
         for row in (EEGNN, PRINTED):
             seeds, splits = f"{name}, seeds", f"{name}, splits"
-            paper = HETEROPHILIC[EEGNN, name].mean
-            collapsed = at.get((seeds, row, COLLAPSED))
-            found += [
-                _at_most(f"{seeds}: share of collapsed runs of {row}", collapsed, 0.0),
-                _at_most(
-                    f"{splits}: the paper's EEGNN, and {row}", paper, at.get((splits, row, SCORE))
-                ),
-                _at_most(
-                    f"{splits}: node updates of {row}, %", at.get((splits, row, COST)), MOST[name]
-                ),
-            ]
-    return found
-
-
-def _at_most(claim: str, low: float | None, high: float | None) -> Finding:
-    if low is None or high is None:
-        return Finding(claim, None)
-    return Finding(f"{claim}: {low:.4g} ≤ {high:.4g}", low <= high)
+            score, cost = at[splits, row, SCORE], at[splits, row, COST]
+            paper = paper_scores(PAPER, EEGNN, DATASETS)[name].mean
+            for claim, low, high in (
+                (f"{seeds}: share of collapsed runs of {row}", at[seeds, row, COLLAPSED], 0.0),
+                (f"{splits}: the paper's EEGNN, and {row}", paper, score),
+                (f"{splits}: node updates of {row}, %", cost, MOST[name]),
+            ):
+                yield check(claim, (low, high), operator.le, ": {:.4g} ≤ {:.4g}")
 
 
 EXPERIMENT = Experiment(
@@ -115,6 +89,6 @@ EXPERIMENT = Experiment(
     minutes=(900, 2),
     cells=cells,
     findings=findings,
-    claims="What exits should do, as we see it",
-    draw=lambda table, path: draw_rules(table, path, [(SCORE, COST)]),
+    findings_title="What exits should do, as we see it",
+    draw=partial(draw_tradeoff, score=SCORE, costs=[COST]),
 )

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 
-from eegnn.experiments.lrgb import runs
-from eegnn.experiments.study import MEAN_EXIT, Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import means
-from eegnn.report.study_figures import draw_exits
+from eegnn.experiments.lrgb import recipe_runs
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.findings import check
+from eegnn.studies.quantities import MEAN_EXIT
 
 GROUP = "Exits of EEGNN"
 TASKS = ("Peptides-func", "Peptides-struct")
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each task."""
     return [
-        Cell(GROUP, row, "mean exit layer", MEAN_EXIT, tuple(runs(row, "eegnn", {}, plan)))
+        Cell(GROUP, row, "mean exit layer", MEAN_EXIT, recipe_runs(row, "eegnn", {}, scope))
         for row in TASKS
     ]
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That one task needs more steps than the other, and neither many."""
-    at = {row: m.mean for (_, row, _), m in means(table).items()}
-    func, struct = (at.get(row) for row in TASKS)
-    shallow, deeper = (
-        "Peptides-func: graphs leave after two or three steps",
-        ("Peptides-struct: graphs leave later than in Peptides-func"),
-    )
-    return [
-        Finding(shallow, None) if func is None else Finding(f"{shallow} ({func:.1f})", func <= 3),
-        Finding(deeper, None)
-        if func is None or struct is None
-        else Finding(f"{deeper} ({struct:.1f} and {func:.1f})", struct > func),
-    ]
+def findings(table: Table) -> Findings:
+    """One task needs more steps than the other, and neither many."""
+    func, struct = (result.mean for result in table)
+    shallow = "Peptides-func: graphs leave after two or three steps"
+    yield check(shallow, [func], lambda steps: steps <= 3, " ({:.1f})")
+    deeper = "Peptides-struct: graphs leave later than in Peptides-func"
+    yield check(deeper, [struct, func], operator.gt, " ({:.1f} and {:.1f})")
 
 
 EXPERIMENT = Experiment(

@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from eegnn.experiments.heterophilic import DATASETS, QUICK
-from eegnn.experiments.study import (
-    MEAN_EXIT,
-    Cell,
-    Experiment,
-    Line,
-    Measurement,
-    Plan,
-    Quantity,
-)
-from eegnn.report.study_figures import draw_exit_distributions
-from eegnn.train.start import configure
+from eegnn.experiments.heterophilic import QUICK
+from eegnn.studies.configs import repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Measurement, Scope
+from eegnn.studies.figures import draw_exit_distributions
+from eegnn.studies.quantities import MEAN_EXIT, Quantity
+from eegnn.studies.tables import row_cells
 
 FIELD = "exit_time"
 BINS = 30
@@ -30,38 +24,27 @@ FOLDS = {
     "Questions": (0,),
     "Roman-empire": (0,),
 }
+QUANTITIES = {
+    "layer": MEAN_EXIT,
+    "time": Quantity("mean exit time", lambda run: run[FIELD]["mean"], "equal"),
+}
 
 
-def look(run: Path, root: Path | None) -> dict[str, Any]:
-    """The histogram of the exit times of test nodes, and their mean."""
+def measure(run: Path, root: Path | None) -> dict[str, Any]:
+    """Return the histogram of the exit times of test nodes, and their mean."""
     with np.load(run / "exits.npz") as arrays:
         times = arrays["test_time"].astype(np.float64)
     counts, edges = np.histogram(times, BINS, (0.0, max(float(times.max()), 1e-9)))
     return {"mean": float(times.mean()), "counts": counts.tolist(), "edges": edges.tolist()}
 
 
-def _mean_time(line: Line) -> float:
-    return float(line[FIELD]["mean"])
-
-
-COLUMNS = {"layer": MEAN_EXIT, "time": Quantity("mean exit time", _mean_time, "equal")}
-
-
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each fold, with the mean exit in steps and in time."""
-    settings = QUICK if plan.quick else {}
-    return [
-        Cell(
-            group,
-            f"fold {split + 1}",
-            column,
-            quantity,
-            (configure(DATASETS[group], "eegnn", None, {**settings, "split": split}),),
-        )
-        for group, folds in FOLDS.items()
-        for split in (plan.splits or (folds[:1] if plan.quick else folds))
-        for column, quantity in COLUMNS.items()
-    ]
+    for group, folds in FOLDS.items():
+        config = with_recipe(group.lower(), "eegnn", scope.choose({}, QUICK))
+        for split in scope.splits or scope.choose(folds, folds[:1]):
+            runs = repeat(config, "split", (split,))
+            yield from row_cells(group, f"fold {split + 1}", QUANTITIES, runs)
 
 
 EXPERIMENT = Experiment(
@@ -78,5 +61,5 @@ EXPERIMENT = Experiment(
     minutes=(350, 1),
     cells=cells,
     draw=draw_exit_distributions,
-    measurement=Measurement(FIELD, look),
+    measurement=Measurement(FIELD, measure),
 )

@@ -2,82 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from functools import partial
+from itertools import product
 from statistics import fmean
 
-from eegnn.experiments.study import LOG10_MSE, Cell, Experiment, Finding, Measured, Plan
-from eegnn.report.study_figures import draw_lines
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name
+from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check, statistic
+from eegnn.studies.quantities import LOG10_MSE
+from eegnn.studies.tables import by_group, by_row
 from eegnn.train.start import configure
 
 TOPOLOGIES = ("line", "ring", "crossed-ring")
 DISTANCES = (3, 5, 10, 50)
-#: The names of the rows, the models, and what differs from model to model.
-MODELS: dict[str, tuple[str, dict[str, float]]] = {
-    "SAS-GNN": ("sasgnn", {"step_size": 0.5}),
-    "A-DGN": ("adgn", {"step_size": 0.5}),
-    "SWAN": ("swan", {"step_size": 0.5}),
-    "GRAFF": ("graff", {"step_size": 0.5}),
-    "GCN": ("gcn", {}),
-}
+ROWS = ("SAS-GNN", "A-DGN", "SWAN", "GRAFF", "GCN")
+#: The paper's order of errors, the smaller one first.
+ORDER = (("A-DGN", "SAS-GNN"), ("SWAN", "SAS-GNN"), ("SAS-GNN", "GRAFF"))
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each topology: a row for each model, a column for each distance."""
-    distances = (3, 10) if plan.quick else DISTANCES
-    return [
-        Cell(
-            topology,
-            row,
-            str(distance),
-            LOG10_MSE,
-            tuple(
-                _config(topology, row, distance, seed, plan)
-                for seed in plan.over(1 if distance == 50 else 3, 1)
-            ),
-        )
-        for topology in TOPOLOGIES
-        for row in MODELS
-        for distance in distances
-    ]
+    for topology, row in product(TOPOLOGIES, ROWS):
+        for distance in scope.choose(DISTANCES, (3, 10)):
+            runs = _runs(topology, row, distance, scope)
+            yield Cell(topology, row, str(distance), LOG10_MSE, runs)
 
 
-def _config(topology: str, row: str, distance: int, seed: int, plan: Plan) -> Config:
-    model, options = MODELS[row]
-    if (row, distance) == ("GRAFF", 50):  # with 0.5 its states grow without bound
-        options = {"step_size": 0.1}
+def _runs(topology: str, row: str, distance: int, scope: Scope) -> Runs:
+    # With steps of 0.5 the states of GRAFF grow without bound in 50 layers.
+    step_size = 0.1 if (row, distance) == ("GRAFF", 50) else 0.5
     settings = {
-        "split": seed,
-        "seed": seed,
         "hidden_channels": 64,
         "num_layers": distance,
-        "epochs": 20 if plan.quick else 100,
+        "epochs": scope.choose(100, 20),
         "patience": 40,
         "lr": 0.001,
         "batch_size": 10,
-        "options": options,
+        "options": {} if row == "GCN" else {"step_size": step_size},
     }
-    return configure(f"transfer-{topology}-{distance}@0.1", model, None, settings)
+    dataset = f"transfer-{topology}-{distance}@0.1"
+    return tuple(
+        configure(dataset, model_name(row), None, {**settings, "split": seed, "seed": seed})
+        for seed in scope.numbers(1 if distance == 50 else 3)
+    )
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """The paper's ordering, by the mean over the distances, and that SAS-GNN is stable."""
-    found = []
-    for topology in dict.fromkeys(m.cell.group for m in table):
-        mean: dict[str, float] = {}
-        for row in MODELS:
-            line = [m.mean for m in table if (m.cell.group, m.cell.row) == (topology, row)]
-            if None not in line:
-                mean[row] = fmean(value for value in line if value is not None)
-        order = ", ".join(f"{row} {mean[row]:.2f}" for row in sorted(mean, key=mean.__getitem__))
-        for lower, higher in (("A-DGN", "SAS-GNN"), ("SWAN", "SAS-GNN"), ("SAS-GNN", "GRAFF")):
-            claim = f"{topology}: {lower} errs less than {higher}"
-            if lower in mean and higher in mean:
-                text = f"{claim} (mean log₁₀ MSE over distances: {order})"
-                found.append(Finding(text, mean[lower] < mean[higher]))
-            else:
-                found.append(Finding(claim, None))
-    return found
+def findings(table: Table) -> Findings:
+    """The paper's ordering, by the mean over the distances."""
+    for topology, results in by_group(table).items():
+        errors = {
+            row: statistic(fmean, (result.mean for result in line))
+            for row, line in by_row(results).items()
+        }
+        known = sorted((error, row) for row, error in errors.items() if error is not None)
+        order = ", ".join(f"{row} {error:.2f}" for error, row in known)
+        for lower, higher in ORDER:
+            yield check(
+                f"{topology}: {lower} errs less than {higher}",
+                (errors[lower], errors[higher]),
+                operator.lt,
+                f" (mean log₁₀ MSE over distances: {order})",
+            )
 
 
 EXPERIMENT = Experiment(
@@ -95,5 +82,5 @@ EXPERIMENT = Experiment(
     minutes=(40, 2),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "distance", log_x=True),
+    draw=partial(draw_lines, x_label="distance", log_x=True),
 )

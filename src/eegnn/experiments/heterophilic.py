@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from eegnn.experiments.study import (
-    AUROC,
-    Cell,
-    Experiment,
-    Finding,
-    Measured,
-    Plan,
-    Quantity,
-    percent,
-)
-from eegnn.experiments.tables import beside, means, printed, with_recipe
-from eegnn.report.study_figures import draw_bars
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.findings import check
+from eegnn.studies.quantities import AUROC, Quantity, percent
+from eegnn.studies.tables import PaperTable, paper_cells
 
 GROUP = "Node classification"
-#: The columns, as the registry of data sets calls them.
-DATASETS = {
-    "Amazon-ratings": "amazon-ratings",
-    "Minesweeper": "minesweeper",
-    "Roman-empire": "roman-empire",
-    "Tolokers": "tolokers",
-    "Questions": "questions",
-}
+#: The columns. The names of the data sets are the same in lower case.
 QUANTITIES: dict[str, Quantity] = {
     "Amazon-ratings": percent("accuracy"),
     "Minesweeper": AUROC,
@@ -46,60 +30,57 @@ PRINTED: dict[str, Any] = {
     "cost_weight": 0.0,
     "options": {"head_layers": 2, "continue_bias": None, "storage": "paper"},
 }
-#: The names of the rows, the models, and what differs from their recipes.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+NO_DROPOUT: dict[str, Any] = {"options": {"conv_dropout": 0.0}}
+#: The rows, with their models and what differs from the recipes.
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN": ("sasgnn", {}),
     "EEGNN": ("eegnn", {}),
     "EEGNN, as printed": ("eegnn", PRINTED),
-    "GCN": ("gcn", {"options": {"conv_dropout": 0.0}}),
-    "SAGE": ("sage", {"options": {"conv_dropout": 0.0}}),
-    "GAT": ("gat", {"options": {"conv_dropout": 0.0}}),
+    "GCN": ("gcn", NO_DROPOUT),
+    "SAGE": ("sage", NO_DROPOUT),
+    "GAT": ("gat", NO_DROPOUT),
     "Co-GNN": ("cognn", {}),
     "Polynormer": ("polynormer", {}),
 }
 _EEGNN = [(51.54, 0.5), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)]
 #: tab:result_heterophilic; Minesweeper and Roman-empire, and GCN, SAGE and GAT without dropout,
 #: from tab:extended_result_heterophilic.
-PAPER = printed(
-    tuple(DATASETS),
-    {
-        "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
-        "EEGNN": _EEGNN,
-        "EEGNN, as printed": _EEGNN,
-        "GCN": [(51.37, 0.34), (94.28, 2.29), (85.10, 0.61), None, (76.58, 0.48)],
-        "SAGE": [(51.12, 0.66), (93.83, 0.38), (84.49, 0.35), None, (76.36, 1.58)],
-        "GAT": [(51.48, 0.28), (92.26, 4.63), (82.47, 0.70), None, (76.19, 0.88)],
-        "Co-GNN": [(54.17, 0.37), (97.31, 0.41), (91.37, 0.35), (84.45, 1.17), (76.54, 0.95)],
-        "Polynormer": [(54.81, 0.49), (97.46, 0.36), (92.55, 0.37), (85.91, 0.74), (78.92, 0.89)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
+    "EEGNN": _EEGNN,
+    "EEGNN, as printed": _EEGNN,
+    "GCN": [(51.37, 0.34), (94.28, 2.29), (85.10, 0.61), None, (76.58, 0.48)],
+    "SAGE": [(51.12, 0.66), (93.83, 0.38), (84.49, 0.35), None, (76.36, 1.58)],
+    "GAT": [(51.48, 0.28), (92.26, 4.63), (82.47, 0.70), None, (76.19, 0.88)],
+    "Co-GNN": [(54.17, 0.37), (97.31, 0.41), (91.37, 0.35), (84.45, 1.17), (76.54, 0.95)],
+    "Polynormer": [(54.81, 0.49), (97.46, 0.36), (92.55, 0.37), (85.91, 0.74), (78.92, 0.89)],
+}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
-    return beside(GROUP, PAPER, QUANTITIES, lambda row, column: runs(column, *MODELS[row], plan))
+    return paper_cells(
+        GROUP, PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
+    )
 
 
-def runs(column: str, model: str, settings: dict[str, Any], plan: Plan) -> list[Config]:
-    """The runs of a model with its recipe, and further settings, over the published splits."""
-    settings = {**settings, **(QUICK if plan.quick else {})}
-    return with_recipe(DATASETS[column], model, "split", plan.over(SPLITS, 1), settings)
+def recipe_runs(column: str, model: str, settings: dict[str, Any], scope: Scope) -> Runs:
+    """Return the runs of a model with its recipe, and further settings, over the splits."""
+    config = with_recipe(column.lower(), model, settings | scope.choose({}, QUICK))
+    return repeat(config, "split", scope.numbers(SPLITS))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That leaving early costs nothing, and that SAS-GNN matches GNNs without dropout."""
-    at = means(table)
-    found = []
-    for column in DATASETS:
-        sas, early = (at.get((GROUP, row, column)) for row in ("SAS-GNN", "EEGNN"))
-        claim = f"{column}: EEGNN keeps the score of SAS-GNN"
-        if sas is None or early is None or sas.mean is None or early.mean is None:
-            found.append(Finding(claim, None))
-            continue
-        spread = max(sas.sd or 0.0, early.sd or 0.0)
-        text = f"{claim} within one s.d. ({early.mean:.2f} and {sas.mean:.2f}, s.d. {spread:.2f})"
-        found.append(Finding(text, early.mean >= sas.mean - spread))
-    return found
+def findings(table: Table) -> Findings:
+    """Early exits cost nothing."""
+    at = {(result.cell.row, result.cell.column): result for result in table}
+    for column in QUANTITIES:
+        sas, early = at["SAS-GNN", column], at["EEGNN", column]
+        yield check(
+            f"{column}: EEGNN keeps the score of SAS-GNN",
+            (early.mean, sas.mean, max(sas.sd or 0.0, early.sd or 0.0)),
+            lambda early, sas, sd: early >= sas - sd,
+            " within one s.d. ({:.2f} and {:.2f}, s.d. {:.2f})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -118,7 +99,6 @@ EXPERIMENT = Experiment(
     minutes=(40_000, 2),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="The paper does not publish its settings for SAS-GNN and EEGNN, and trains for up to 3000 "
     "epochs; EEGNN stops earlier here on Minesweeper and Tolokers.",
 )

@@ -2,74 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 from typing import Any
 
-from eegnn.experiments.heterophilic import DATASETS, GROUP, QUANTITIES, runs
-from eegnn.experiments.study import Cell, Experiment, Finding, Measured, Plan
-from eegnn.experiments.tables import beside, means, printed
-from eegnn.report.study_figures import draw_bars
-from eegnn.train.config import Config
+from eegnn.experiments.heterophilic import GROUP, QUANTITIES, recipe_runs
+from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.findings import check, means
+from eegnn.studies.tables import PaperTable, paper_cells
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
-#: The names of the rows, the models, and what differs from their recipes.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+#: The rows, with their models and what differs from the recipes.
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN": ("sasgnn", {}),
-    "SAS-GNN −ws": ("sasgnn", {"shared": False}),
-    "SAS-GNN +drop+norm": ("sasgnn", _REGULAR),
-    "SAS-GNN +drop+norm−ws": ("sasgnn", {**_REGULAR, "shared": False}),
+    "SAS-GNN −ws": ("sasgnn", {"options": {"shared": False}}),
+    "SAS-GNN +drop+norm": ("sasgnn", {"options": _REGULAR}),
+    "SAS-GNN +drop+norm−ws": ("sasgnn", {"options": {**_REGULAR, "shared": False}}),
     "EEGNN": ("eegnn", {}),
-    "EEGNN wo/NeuralAdaStep": ("eegnn", {"step_size": "mean"}),
+    "EEGNN wo/NeuralAdaStep": ("eegnn", {"options": {"step_size": "mean"}}),
     "GCN*": ("gcn", {}),
     "SAGE*": ("sage", {}),
     "GAT*": ("gat", {}),
 }
 #: tab:extended_result_heterophilic
-PAPER = printed(
-    tuple(DATASETS),
-    {
-        "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
-        "SAS-GNN −ws": [(51.51, 0.41), (92.62, 0.45), (84.45, 0.44), (85.46, 0.63), (78.79, 0.97)],
-        "SAS-GNN +drop+norm": [
-            (51.19, 0.53), (93.40, 0.48), (86.00, 0.53), (85.98, 0.55), (76.64, 1.40),
-        ],
-        "SAS-GNN +drop+norm−ws": [
-            (52.16, 0.50), (93.21, 0.40), (87.32, 0.00), (85.87, 0.70), (77.57, 1.10),
-        ],
-        "EEGNN": [(51.47, 0.51), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)],
-        "EEGNN wo/NeuralAdaStep": [
-            (50.73, 0.60), (91.92, 1.20), (78.63, 1.40), (84.89, 0.70), (72.33, 1.15),
-        ],
-        "GCN*": [(53.80, 0.60), (97.86, 0.52), (91.27, 0.20), None, (79.02, 1.27)],
-        "SAGE*": [(55.40, 0.21), (97.77, 0.62), (91.06, 0.67), None, (77.21, 1.28)],
-        "GAT*": [(55.54, 0.51), (97.73, 0.73), (90.63, 0.14), None, (77.95, 0.51)],
-    },
-)  # fmt: skip
+PAPER: PaperTable = {
+    "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
+    "SAS-GNN −ws": [(51.51, 0.41), (92.62, 0.45), (84.45, 0.44), (85.46, 0.63), (78.79, 0.97)],
+    "SAS-GNN +drop+norm": [
+        (51.19, 0.53), (93.40, 0.48), (86.00, 0.53), (85.98, 0.55), (76.64, 1.40),
+    ],
+    "SAS-GNN +drop+norm−ws": [
+        (52.16, 0.50), (93.21, 0.40), (87.32, 0.00), (85.87, 0.70), (77.57, 1.10),
+    ],
+    "EEGNN": [(51.47, 0.51), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)],
+    "EEGNN wo/NeuralAdaStep": [
+        (50.73, 0.60), (91.92, 1.20), (78.63, 1.40), (84.89, 0.70), (72.33, 1.15),
+    ],
+    "GCN*": [(53.80, 0.60), (97.86, 0.52), (91.27, 0.20), None, (79.02, 1.27)],
+    "SAGE*": [(55.40, 0.21), (97.77, 0.62), (91.06, 0.67), None, (77.21, 1.28)],
+    "GAT*": [(55.54, 0.51), (97.73, 0.73), (90.63, 0.14), None, (77.95, 0.51)],
+}  # fmt: skip
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
-
-    def of(row: str, column: str) -> list[Config]:
-        model, options = MODELS[row]
-        return runs(column, model, {"options": options}, plan)
-
-    return beside(GROUP, PAPER, QUANTITIES, of)
+    return paper_cells(
+        GROUP, PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
+    )
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That a step of its own for each node is worth having."""
+def findings(table: Table) -> Findings:
+    """A step size of its own for each node is worth having."""
     at = means(table)
-    found = []
-    for column in DATASETS:
-        own, mean = (at.get((GROUP, row, column)) for row in ("EEGNN", "EEGNN wo/NeuralAdaStep"))
-        claim = f"{column}: EEGNN is worse with one step for all nodes"
-        if own is None or mean is None or own.mean is None or mean.mean is None:
-            found.append(Finding(claim, None))
-        else:
-            text = f"{claim} ({mean.mean:.2f}, with steps of their own {own.mean:.2f})"
-            found.append(Finding(text, mean.mean < own.mean))
-    return found
+    for column in QUANTITIES:
+        yield check(
+            f"{column}: EEGNN is worse with one step for all nodes",
+            [at[GROUP, row, column] for row in ("EEGNN wo/NeuralAdaStep", "EEGNN")],
+            operator.lt,
+            " ({:.2f}, with steps of their own {:.2f})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -84,7 +74,6 @@ EXPERIMENT = Experiment(
     minutes=(20_000, 2),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
     why="For GCN, SAGE and GAT, the residual connection of Luo, Shi and Wu has a linear map, ours "
     "has none.",
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from eegnn.experiments.study import Cell, Experiment, Plan, Quantity, percent
-from eegnn.experiments.tables import beside, printed, with_recipe
-from eegnn.report.study_figures import draw_bars
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Scope
+from eegnn.studies.quantities import MAE, Quantity, percent
+from eegnn.studies.tables import PaperTable, paper_cells
 
-MAE = Quantity("test MAE", lambda line: line["test"], "lower", 4)
+MAE_4 = replace(MAE, digits=4)
 DATASETS = {
     "Peptides-func": "peptides-func",
     "Peptides-struct": "peptides-struct",
@@ -17,40 +18,39 @@ DATASETS = {
 }
 QUANTITIES: dict[str, Quantity] = {
     "Peptides-func": percent("AP"),
-    "Peptides-struct": MAE,
+    "Peptides-struct": MAE_4,
     "Pascal VOC-SP": percent("F1"),
 }
 #: Weight initialisations in the paper.
 SEEDS = 4
-QUICK: dict[str, Any] = {"epochs": 1, "hidden_channels": 8}
-#: The names of the rows, the models, and what differs from their recipes.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+#: The rows, with their models and the options that differ from the recipes.
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SAS-GNN noedge": ("sasgnn", {"edge_term": "none"}),
     "SAS-GNN edge": ("sasgnn", {"edge_term": "linear"}),
     "SAS-GNN ours": ("sasgnn", {}),
     "EEGNN ours": ("eegnn", {}),
 }
 #: tab:result_lrgb_extended
-PAPER = printed(
-    tuple(DATASETS),
-    {
-        "SAS-GNN noedge": [(69.71, 0.62), (0.2449, 0.0013), (22.65, 0.27)],
-        "SAS-GNN edge": [(69.27, 0.58), (0.2547, 0.0163), (23.31, 0.49)],
-        "SAS-GNN ours": [(69.44, 0.63), (0.2528, 0.0130), (25.64, 0.63)],
-        "EEGNN ours": [(68.23, 0.37), (0.2532, 0.0050), (24.10, 0.73)],
-    },
-)
+PAPER: PaperTable = {
+    "SAS-GNN noedge": [(69.71, 0.62), (0.2449, 0.0013), (22.65, 0.27)],
+    "SAS-GNN edge": [(69.27, 0.58), (0.2547, 0.0163), (23.31, 0.49)],
+    "SAS-GNN ours": [(69.44, 0.63), (0.2528, 0.0130), (25.64, 0.63)],
+    "EEGNN ours": [(68.23, 0.37), (0.2532, 0.0050), (24.10, 0.73)],
+}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each model, a column for each data set."""
-    return beside("LRGB", PAPER, QUANTITIES, lambda row, column: runs(column, *MODELS[row], plan))
+    return paper_cells(
+        "LRGB", PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
+    )
 
 
-def runs(column: str, model: str, options: dict[str, Any], plan: Plan) -> list[Config]:
-    """The runs of a model with its recipe, and further options, one for each seed."""
-    settings: dict[str, Any] = {"options": options, **(QUICK if plan.quick else {})}
-    return with_recipe(DATASETS[column], model, "seed", plan.over(SEEDS, 1), settings)
+def recipe_runs(column: str, model: str, options: dict[str, Any], scope: Scope) -> Runs:
+    """Return the runs of a model with its recipe, and further options, one for each seed."""
+    settings = {"options": options, **scope.choose({}, {"epochs": 1, "hidden_channels": 8})}
+    config = with_recipe(DATASETS[column], model, settings)
+    return repeat(config, "seed", scope.numbers(SEEDS))
 
 
 EXPERIMENT = Experiment(
@@ -63,6 +63,5 @@ EXPERIMENT = Experiment(
     quick="one epoch of width 8, one seed",
     minutes=(200_000, 6),
     cells=cells,
-    draw=draw_bars,
     needs="a GPU, or a hundred cores",
 )

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 from pathlib import Path
 from typing import Any
 
 from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import oracle
 from eegnn.analysis.run import open_run
-from eegnn.experiments.heterophilic import DATASETS, QUANTITIES, runs
-from eegnn.experiments.study import (
-    Cell,
-    Experiment,
-    Finding,
-    Line,
-    Measured,
-    Measurement,
-    Plan,
-    Quantity,
-    Score,
-)
-from eegnn.experiments.tables import means
-from eegnn.report.study_figures import draw_bars
+from eegnn.experiments.heterophilic import QUANTITIES, recipe_runs
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Score, Table
+from eegnn.studies.findings import check, means
+from eegnn.studies.quantities import Quantity
+from eegnn.studies.tables import row_cells
 
 GROUP = "SAS-GNN"
 NO_EXIT, OPTIMAL, EARLIEST = "No exit", "Optimal exit", "Earliest right exit"
 FIELD = "oracle"
 #: tab:oracle_like
 PAPER = {
-    "Amazon-ratings": (Score(51.47, 0.68), Score(68.36, 0.86)),
-    "Tolokers": (Score(85.80, 0.79), Score(89.21, 1.37)),
-    "Questions": (Score(79.60, 1.15), Score(80.35, 1.29)),
-    "Roman-empire": (Score(83.46, 0.61), Score(89.45, 0.37)),
-    "Minesweeper": (Score(93.29, 0.61), Score(96.93, 0.58)),
+    "Amazon-ratings": {NO_EXIT: Score(51.47, 0.68), OPTIMAL: Score(68.36, 0.86)},
+    "Tolokers": {NO_EXIT: Score(85.80, 0.79), OPTIMAL: Score(89.21, 1.37)},
+    "Questions": {NO_EXIT: Score(79.60, 1.15), OPTIMAL: Score(80.35, 1.29)},
+    "Roman-empire": {NO_EXIT: Score(83.46, 0.61), OPTIMAL: Score(89.45, 0.37)},
+    "Minesweeper": {NO_EXIT: Score(93.29, 0.61), OPTIMAL: Score(96.93, 0.58)},
 }
 
 
-def look(run: Path, root: Path | None) -> dict[str, Any]:
-    """The scores of test nodes with the latest and with the earliest layer that is right."""
+def measure(run: Path, root: Path | None) -> dict[str, Any]:
+    """Return the scores of test nodes with the latest and with the earliest layer that is right."""
     model, batches = open_run(run, root)
     outputs, y = outputs_by_part(model, batches, ("test",))["test"]
     latest, earliest = (
@@ -54,40 +45,28 @@ def look(run: Path, root: Path | None) -> dict[str, Any]:
     }
 
 
-def _quantity(key: str, plain: Quantity) -> Quantity:
-    def read(line: Line) -> float:
-        return 100 * float(line[FIELD][key])
-
-    return Quantity(plain.name, read, "higher")
-
-
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """One table: a row for each data set, with and without the oracle."""
-    found = []
-    for row in DATASETS:
-        configs, plain = tuple(runs(row, "sasgnn", {}, plan)), QUANTITIES[row]
-        full, optimal = PAPER[row]
-        found += [
-            Cell(GROUP, row, NO_EXIT, plain, configs, full),
-            Cell(GROUP, row, OPTIMAL, _quantity("latest", plain), configs, optimal),
-            Cell(GROUP, row, EARLIEST, _quantity("earliest", plain), configs),
-        ]
-    return found
+    for row, plain in QUANTITIES.items():
+        quantities = {
+            NO_EXIT: plain,
+            OPTIMAL: Quantity(plain.name, lambda run: 100 * run[FIELD]["latest"], "higher"),
+            EARLIEST: Quantity(plain.name, lambda run: 100 * run[FIELD]["earliest"], "higher"),
+        }
+        runs = recipe_runs(row, "sasgnn", {}, scope)
+        yield from row_cells(GROUP, row, quantities, runs, PAPER[row])
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That there is something to gain."""
+def findings(table: Table) -> Findings:
+    """There is something to gain."""
     at = means(table)
-    found = []
-    for row in DATASETS:
-        plain, best = (at.get((GROUP, row, column)) for column in (NO_EXIT, OPTIMAL))
-        claim = f"{row}: the optimal exit is better than full depth"
-        if plain is None or best is None or plain.mean is None or best.mean is None:
-            found.append(Finding(claim, None))
-        else:
-            text = f"{claim} ({best.mean:.2f} and {plain.mean:.2f})"
-            found.append(Finding(text, best.mean > plain.mean))
-    return found
+    for row in QUANTITIES:
+        yield check(
+            f"{row}: the optimal exit is better than full depth",
+            (at[GROUP, row, OPTIMAL], at[GROUP, row, NO_EXIT]),
+            operator.gt,
+            " ({:.2f} and {:.2f})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -103,7 +82,6 @@ EXPERIMENT = Experiment(
     minutes=(1_000, 1),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
-    measurement=Measurement(FIELD, look),
+    measurement=Measurement(FIELD, measure),
     why="Which of the layers that are right counts decides the AUROC, and the paper does not say.",
 )

@@ -2,136 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 from eegnn.data.registry import DATASETS
-from eegnn.experiments.study import PARAMETERS, Cell, Experiment, Finding, Measured, Plan, Score
-from eegnn.report.study_figures import draw_bars
-from eegnn.zoo.registry import ENTRIES, find
+from eegnn.io import MODELS
+from eegnn.studies.configs import model_name
+from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
+from eegnn.studies.quantities import PARAMETERS
+from eegnn.train.models import NAMES
 
-GROUPS = {
-    "Questions": "questions",
-    "Roman-empire": "roman-empire",
-    "Minesweeper": "minesweeper",
-    "Tolokers": "tolokers",
-    "Amazon-ratings": "amazon-ratings",
-}
-LAYERS = (10, 20)
+GROUPS = ("Questions", "Roman-empire", "Minesweeper", "Tolokers", "Amazon-ratings")
 WIDTH = 32
-#: The names of the rows, the models, and the options that the paper's counts imply.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "GCN": ("gcn", {}),
-    "Co-GNN": ("cognn", {"action_layers": 2, "action_channels": 32}),
-    "Polynormer": ("polynormer", {"global_layers": 1}),
-    "SAS-GNN": ("sasgnn", {"storage": "paper"}),
-    "EEGNN": ("eegnn", {"storage": "paper", "head_layers": 2, "head_channels": 32}),
+#: The options that the paper's counts imply.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "Co-GNN": {"action_layers": 2, "action_channels": 32},
+    "Polynormer": {"global_layers": 1},
+    "SAS-GNN": {"storage": "paper"},
+    "EEGNN": {"storage": "paper", "head_layers": 2, "head_channels": 32},
 }
 #: The heads of EEGNN on Questions are others.
 QUESTIONS_HEADS = {"head_layers": 3, "head_channels": 8}
-
 #: tab:runtime_questions and tab:parameter-datasets-models, with 10 and with 20 layers.
-PAPER: dict[str, dict[str, tuple[int, int]]] = {
-    "Questions": {
-        "GCN": (20_288, 30_848),
-        "Co-GNN": (34_982, 55_782),
-        "Polynormer": (50_404, 80_100),
-        "SAS-GNN": (11_840, 11_840),
-        "EEGNN": (12_562, 12_562),
+PAPER = {
+    10: {
+        "GCN": (20_288, 20_768, 10_880, 10_976, 20_352),
+        "Co-GNN": (34_982, 35_478, 25_574, 25_670, 35_049),
+        "Polynormer": (50_404, 48_164, 37_732, 37_828, 47_306),
+        "SAS-GNN": (11_840, 12_320, 2_432, 2_528, 11_904),
+        "EEGNN": (12_562, 14_562, 4_674, 4_770, 14_146),
     },
-    "Roman-empire": {
-        "GCN": (20_768, 31_328),
-        "Co-GNN": (35_478, 56_278),
-        "Polynormer": (48_164, 81_124),
-        "SAS-GNN": (12_320, 12_320),
-        "EEGNN": (14_562, 14_562),
-    },
-    "Minesweeper": {
-        "GCN": (10_880, 21_440),
-        "Co-GNN": (25_574, 46_374),
-        "Polynormer": (37_732, 70_692),
-        "SAS-GNN": (2_432, 2_432),
-        "EEGNN": (4_674, 4_674),
-    },
-    "Tolokers": {
-        "GCN": (10_976, 21_536),
-        "Co-GNN": (25_670, 46_470),
-        "Polynormer": (37_828, 70_788),
-        "SAS-GNN": (2_528, 2_528),
-        "EEGNN": (4_770, 4_770),
-    },
-    "Amazon-ratings": {
-        "GCN": (20_352, 30_912),
-        "Co-GNN": (35_049, 55_849),
-        "Polynormer": (47_306, 80_266),
-        "SAS-GNN": (11_904, 11_904),
-        "EEGNN": (14_146, 14_146),
+    20: {
+        "GCN": (30_848, 31_328, 21_440, 21_536, 30_912),
+        "Co-GNN": (55_782, 56_278, 46_374, 46_470, 55_849),
+        "Polynormer": (80_100, 81_124, 70_692, 70_788, 80_266),
+        "SAS-GNN": (11_840, 12_320, 2_432, 2_528, 11_904),
+        "EEGNN": (12_562, 14_562, 4_674, 4_770, 14_146),
     },
 }
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    return [
-        Cell(
-            group,
-            row,
-            f"{layers} layers",
-            PARAMETERS,
-            paper=Score(told),
-            known=_count(group, row, layers),
-        )
-        for group, rows in PAPER.items()
-        for row, counts in rows.items()
-        for layers, told in zip(LAYERS, counts, strict=True)
-    ]
+    for place, group in enumerate(GROUPS):
+        for row, layers in product(PAPER[10], PAPER):
+            paper, count = Score(PAPER[layers][row][place]), _count(group, row, layers)
+            yield Cell(group, row, f"{layers} layers", PARAMETERS, (), paper, count)
+
+
+def _count(group: str, row: str, layers: int) -> int:
+    options = OPTIONS.get(row, {}) | (
+        QUESTIONS_HEADS if (group, row) == ("Questions", "EEGNN") else {}
+    )
+    figures = DATASETS[group.lower()].figures
+    sizes = int(figures["features"]), WIDTH, int(figures["classes"])
+    return count_parameters(model_name(row), *sizes, num_layers=layers, **options)
 
 
 @cache
-def _count(group: str, row: str, layers: int) -> int:
-    model, options = MODELS[row]
-    if (group, row) == ("Questions", "EEGNN"):
-        options = options | QUESTIONS_HEADS
-    figures = _figures(group)
-    built = find(ENTRIES[model].home)(
-        int(figures["features"]), WIDTH, int(figures["classes"]), num_layers=layers, **options
-    )
+def count_parameters(
+    model: str, in_channels: int, width: int, out_channels: int, **options: Any
+) -> int:
+    """Build a model and count its parameters."""
+    built = MODELS[NAMES[model]](in_channels, width, out_channels, **options)
     return sum(parameter.numel() for parameter in built.parameters())
 
 
-def _figures(group: str) -> Mapping[str, float]:
-    return DATASETS[GROUPS[group]].figures
-
-
-def findings(table: Sequence[Measured]) -> list[Finding]:
+def findings(table: Table) -> Findings:
     """Which counts agree, and what the differences are."""
     gaps: dict[tuple[str, str, str], float] = {}
-    for m in table:
-        assert m.cell.paper is not None
-        gaps[m.cell.row, m.cell.group, m.cell.column] = m.cell.paper.mean - (m.mean or 0.0)
+    for result in table:
+        cell = result.cell
+        assert cell.paper is not None
+        gaps[cell.row, cell.group, cell.column] = cell.paper.mean - (result.mean or 0.0)
     others = [gap for (row, *_), gap in gaps.items() if row != "Polynormer"]
-    # Per data set, one more decoder, and biases in both: (m' + 2) C.
-    decoders = [
-        gap == (WIDTH + 2) * _figures(group)["classes"]
-        for (row, group, column), gap in gaps.items()
-        if row == "Polynormer" and (group, column) != ("Questions", "10 layers")
-    ]
-    a_layer = 3 * WIDTH**2 + 6 * WIDTH
-    slip = gaps["Polynormer", "Questions", "10 layers"] == a_layer + (WIDTH + 2) * 2
-    return [
-        Finding("all counts of GCN, Co-GNN, SAS-GNN and EEGNN are the paper's", not any(others)),
-        Finding(
-            "Polynormer has (m' + 2)·C parameters fewer than in the paper: ours has one decoder "
-            "without bias, its authors' has one with bias for each phase",
-            all(decoders),
+    yield Finding("all counts of GCN, Co-GNN, SAS-GNN and EEGNN are the paper's", not any(others))
+    slip = gaps.pop(("Polynormer", "Questions", "10 layers"))
+    yield Finding(
+        "Polynormer has (m' + 2)·C parameters fewer than in the paper: ours has one decoder "
+        "without bias, its authors' has one with bias for each phase",
+        all(
+            gap == (WIDTH + 2) * DATASETS[group.lower()].figures["classes"]
+            for (row, group, _), gap in gaps.items()
+            if row == "Polynormer"
         ),
-        Finding(
-            "the paper's Polynormer on Questions with 10 layers has one more global layer "
-            "(3m'² + 6m') than with 20",
-            slip,
-        ),
-    ]
+    )
+    yield Finding(
+        "the paper's Polynormer on Questions with 10 layers has one more global layer "
+        "(3m'² + 6m') than with 20",
+        slip == 3 * WIDTH**2 + 6 * WIDTH + (WIDTH + 2) * 2,
+    )
 
 
 EXPERIMENT = Experiment(
@@ -145,5 +106,4 @@ EXPERIMENT = Experiment(
     minutes=(0.1, 0.1),
     cells=cells,
     findings=findings,
-    draw=draw_bars,
 )

@@ -8,39 +8,17 @@ from importlib import import_module
 from pathlib import Path
 
 from eegnn.data.registry import find as find_dataset
-from eegnn.experiments.study import Experiment
+from eegnn.studies.experiment import Experiment
 from eegnn.train.config import Config
 
+_NAMES = (
+    "parameters", "space", "depth-webkb", "depth", "depth-width", "graph-transfer", "dirichlet",
+    "sensitivity", "heterophilic", "heterophilic-extended", "exits-heterophilic", "exits-learn",
+    "exits-time", "oracle", "activations", "classic-exits", "budget", "runtime", "tradeoff", "echo",
+    "exits-echo", "homophilic", "tu", "lrgb", "exits-peptides", "robustness", "ogb",
+)  # fmt: skip
 #: Names on the command line, and the modules that hold the experiments.
-EXPERIMENTS = {
-    "parameters": "eegnn.experiments.parameters",
-    "space": "eegnn.experiments.space",
-    "depth-webkb": "eegnn.experiments.depth_webkb",
-    "depth": "eegnn.experiments.depth",
-    "depth-width": "eegnn.experiments.depth_width",
-    "graph-transfer": "eegnn.experiments.graph_transfer",
-    "dirichlet": "eegnn.experiments.dirichlet",
-    "sensitivity": "eegnn.experiments.sensitivity",
-    "heterophilic": "eegnn.experiments.heterophilic",
-    "heterophilic-extended": "eegnn.experiments.heterophilic_extended",
-    "exits-heterophilic": "eegnn.experiments.exits_heterophilic",
-    "exits-learn": "eegnn.experiments.exits_learn",
-    "exits-time": "eegnn.experiments.exits_time",
-    "oracle": "eegnn.experiments.oracle",
-    "activations": "eegnn.experiments.activations",
-    "classic-exits": "eegnn.experiments.classic_exits",
-    "budget": "eegnn.experiments.budget",
-    "runtime": "eegnn.experiments.runtime",
-    "tradeoff": "eegnn.experiments.tradeoff",
-    "echo": "eegnn.experiments.echo",
-    "exits-echo": "eegnn.experiments.exits_echo",
-    "homophilic": "eegnn.experiments.homophilic",
-    "tu": "eegnn.experiments.tu",
-    "lrgb": "eegnn.experiments.lrgb",
-    "exits-peptides": "eegnn.experiments.exits_peptides",
-    "robustness": "eegnn.experiments.robustness",
-    "ogb": "eegnn.experiments.ogb",
-}
+EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
 
 
 def find(name: str) -> Experiment:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from eegnn.experiments.lrgb import MAE, SEEDS
-from eegnn.experiments.study import MEAN_EXIT, PARAMETERS, Cell, Experiment, Plan, Quantity, Score
-from eegnn.experiments.tables import with_recipe
-from eegnn.report.study_figures import draw_exits
+from eegnn.experiments.lrgb import MAE_4, SEEDS
+from eegnn.studies.configs import repeat, with_recipe
+from eegnn.studies.experiment import Cells, Experiment, Scope, Score
+from eegnn.studies.figures import draw_exits
+from eegnn.studies.quantities import MEAN_EXIT, PARAMETERS, Quantity
+from eegnn.studies.tables import row_cells
 
-GROUP = "Peptides-struct"
 EXIT = "mean exit layer"
-COLUMNS: dict[str, Quantity] = {"MAE": MAE, "parameters": PARAMETERS, EXIT: MEAN_EXIT}
+QUANTITIES: dict[str, Quantity] = {"MAE": MAE_4, "parameters": PARAMETERS, EXIT: MEAN_EXIT}
 #: tab:peptides_exit: (m', L), the error and the parameters.
 PAPER: dict[tuple[int, int], tuple[Score, Score]] = {
     (50, 10): (Score(0.2783, 0.0120), Score(21_599)),
@@ -25,21 +26,15 @@ PAPER: dict[tuple[int, int], tuple[Score, Score]] = {
 QUICK: dict[str, Any] = {"epochs": 1, "batch_size": 32}
 
 
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A row for each setting: error, parameters and exits."""
-    dataset = "peptides-struct@0.05" if plan.quick else "peptides-struct"
-    found = []
-    for (width, budget), scores in PAPER.items():
-        settings: dict[str, Any] = {
-            **(QUICK if plan.quick else {}),
-            "hidden_channels": width,
-            "num_layers": budget + 1,  # the paper counts from 0
-        }
-        configs = with_recipe(dataset, "eegnn", "seed", plan.over(SEEDS, 1), settings)
-        row = f"m' = {width}, L = {budget}"
-        for (column, quantity), score in zip(COLUMNS.items(), (*scores, None), strict=True):
-            found.append(Cell(GROUP, row, column, quantity, tuple(configs), score))
-    return found
+    dataset = scope.choose("peptides-struct", "peptides-struct@0.05")
+    for (width, budget), (error, parameters) in PAPER.items():
+        sizes = {"hidden_channels": width, "num_layers": budget + 1}  # the paper counts from 0
+        config = with_recipe(dataset, "eegnn", sizes | scope.choose({}, QUICK))
+        row, paper = f"m' = {width}, L = {budget}", {"MAE": error, "parameters": parameters}
+        runs = repeat(config, "seed", scope.numbers(SEEDS))
+        yield from row_cells("Peptides-struct", row, QUANTITIES, runs, paper)
 
 
 EXPERIMENT = Experiment(
@@ -52,6 +47,6 @@ EXPERIMENT = Experiment(
     quick="a twentieth of the graphs, one epoch, batches of 32, one seed",
     minutes=(250_000, 8),
     cells=cells,
-    draw=lambda table, path: draw_exits([m for m in table if m.cell.column == EXIT], path),
+    draw=lambda table, path: draw_exits([r for r in table if r.cell.column == EXIT], path),
     needs="a GPU, or a hundred cores",
 )

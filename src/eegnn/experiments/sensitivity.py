@@ -3,49 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
-from eegnn.experiments.study import (
-    Cell,
-    Experiment,
-    Finding,
-    Line,
-    Measured,
-    Measurement,
-    Plan,
-    Quantity,
-)
-from eegnn.experiments.tables import means, with_recipe_of
-from eegnn.report.study_figures import draw_lines
-from eegnn.train.batches import gather
-from eegnn.train.config import Config
+from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
+from eegnn.studies.figures import draw_lines
+from eegnn.studies.findings import check, means
+from eegnn.studies.quantities import log_at_layer
+from eegnn.studies.tables import row_cells
+from eegnn.train.batches import collate
 
-GROUPS = {
+DATASETS = {
     "Peptides-func": "peptides-func",
     "Peptides-struct": "peptides-struct",
     "Pascal-VOC": "pascalvoc-sp",
 }
 DEPTH = 10
 FIELD = "sensitivity"
-#: The names of the rows, the models, and what differs from model to model.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "SAS-GNN": ("sasgnn", {"edge_term": "none"}),
-    "A-DGN": ("adgn", {"step_size": 0.5}),
-    "GRAFF": ("graff", {}),
-    "GCN": ("gcn", {}),
+OPTIONS: dict[str, dict[str, Any]] = {
+    "SAS-GNN": {"edge_term": "none"},
+    "A-DGN": {"step_size": 0.5},
+    "GRAFF": {},
+    "GCN": {},
 }
 
 
-def look(run: Path, root: Path | None) -> list[float]:
-    """S_0 … S_{L-1} on the first test graph."""
+def measure(run: Path, root: Path | None) -> list[float]:
+    """Return S_0 … S_{L-1} on the first test graph."""
     model, batches = open_run(run, root)
     problem = batches.problem
     graph = problem.graphs[int(problem.test[0])]
-    units = gather(
+    units = collate(
         [graph], model.edge_dim is not None, problem.node_categories, problem.edge_categories
     )
     found: list[float] = layer_sensitivity(
@@ -54,52 +47,36 @@ def look(run: Path, root: Path | None) -> list[float]:
     return found
 
 
-def _quantity(layer: int) -> Quantity:
-    def read(line: Line) -> float:
-        return math.log(max(line[FIELD][layer], 1e-30))
-
-    return Quantity("ln S_l", read, "equal")
-
-
-def cells(plan: Plan) -> list[Cell]:
+def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each layer."""
-    return [
-        Cell(group, row, str(layer), _quantity(layer), (_config(group, row, plan),))
-        for group in GROUPS
-        for row in MODELS
-        for layer in range(DEPTH)
-    ]
+    quantities = {str(i): log_at_layer("ln S_l", FIELD, i, math.log) for i in range(DEPTH)}
+    for group, row in product(DATASETS, OPTIONS):
+        yield from row_cells(group, row, quantities, _runs(DATASETS[group], row, scope))
 
 
-def _config(group: str, row: str, plan: Plan) -> Config:
-    model, options = MODELS[row]
+def _runs(dataset: str, row: str, scope: Scope) -> Runs:
     settings: dict[str, Any] = {
         "num_layers": DEPTH,
-        "hidden_channels": 8 if plan.quick else 64,
-        "epochs": 1 if plan.quick else 10,
-        "seed": plan.over(1, 1)[0],
-        "options": options,
+        "hidden_channels": scope.choose(64, 8),
+        "epochs": scope.choose(10, 1),
+        "options": OPTIONS[row],
     }
-    dataset = GROUPS[group]
-    return with_recipe_of(dataset, model, "sasgnn", dataset, settings)
+    config = with_recipe_of("sasgnn", dataset, model_name(row), settings)
+    return repeat(config, "seed", scope.numbers(1))
 
 
-def findings(table: Sequence[Measured]) -> list[Finding]:
-    """That GCN hears its last layers, and the others their first too."""
+def findings(table: Table) -> Findings:
+    """GCN depends on its last layers, the others on their first too."""
     at = means(table)
-    found = []
-    for group in GROUPS:
-        for row in MODELS:
-            first, last = at.get((group, row, "0")), at.get((group, row, str(DEPTH - 1)))
-            sign = "rises over" if row == "GCN" else "does not rise by more than 1 over"
-            claim = f"{group}: ln S_l of {row} {sign} the layers"
-            if first is None or last is None or first.mean is None or last.mean is None:
-                found.append(Finding(claim, None))
-                continue
-            rise = last.mean - first.mean
-            text = f"{claim} ({first.mean:.1f} to {last.mean:.1f})"
-            found.append(Finding(text, rise > 1 if row == "GCN" else rise <= 1))
-    return found
+    for group, row in product(DATASETS, OPTIONS):
+        rises = row == "GCN"
+        verb = "rises over" if rises else "does not rise by more than 1 over"
+        yield check(
+            f"{group}: ln S_l of {row} {verb} the layers",
+            (at[group, row, "0"], at[group, row, str(DEPTH - 1)]),
+            lambda first, last, rises=rises: (last - first > 1) == rises,
+            " ({:.1f} to {:.1f})",
+        )
 
 
 EXPERIMENT = Experiment(
@@ -115,6 +92,6 @@ EXPERIMENT = Experiment(
     minutes=(250, 6),
     cells=cells,
     findings=findings,
-    draw=lambda table, path: draw_lines(table, path, "layer"),
-    measurement=Measurement(FIELD, look),
+    draw=partial(draw_lines, x_label="layer"),
+    measurement=Measurement(FIELD, measure),
 )

@@ -12,16 +12,21 @@ Activation = Literal["relu_tanh", "relu", "tanh", "identity"]
 
 
 class _ReLUTanh(torch.autograd.Function):
-    """Saves only the output, from which the derivative follows: 1 - y² where y > 0."""
+    """In place; keeps only the output, from which the derivative follows: 1 - y² where y > 0.
+
+    Written by hand, since ``torch.tanh`` takes five times as long on a CPU, and autograd would keep
+    two more matrices a layer.
+    """
 
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> Tensor:
         if z.dtype == torch.float32:
-            # tanh(z) = 2σ(2z) - 1, a third of the time of torch.tanh on a CPU. The error is
-            # absolute, below 2e-7 (so what is smaller may become 0); float64 takes the exact way.
-            y = torch.mul(z, 2).sigmoid_().mul_(2).sub_(1).relu_()
+            # tanh(z) = 2σ(2z) - 1. The error is absolute, below 2e-7 (so what is smaller may become
+            # 0); float64 takes the exact way.
+            y = z.mul_(2).sigmoid_().mul_(2).sub_(1).relu_()
         else:
-            y = z.tanh().relu_()
+            y = z.tanh_().relu_()
+        ctx.mark_dirty(z)
         ctx.save_for_backward(y)
         return y
 
@@ -29,13 +34,12 @@ class _ReLUTanh(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         # Two fused kernels, a tenth of the time of where(y > 0, grad * (1 - y * y), 0).
-        grad = torch.ops.aten.tanh_backward(grad, y)
-        return torch.ops.aten.threshold_backward(grad, y, 0)
+        return torch.ops.aten.threshold_backward(torch.ops.aten.tanh_backward(grad, y), y, 0)
 
 
 def relu_tanh(z: Tensor) -> Tensor:
     r"""Return :math:`\mathrm{ReLU}(\tanh(z))`, the :math:`\sigma_1` of the paper (Corollary 1)."""
-    return _ReLUTanh.apply(z)
+    return _ReLUTanh.apply(z.clone())
 
 
 def identity(z: Tensor) -> Tensor:
@@ -47,5 +51,12 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu_tanh": relu_tanh,
     "relu": torch.relu,
     "tanh": torch.tanh,
+    "identity": identity,
+}
+#: The same in the memory of the argument, which nobody else may need.
+IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu_tanh": _ReLUTanh.apply,
+    "relu": torch.relu_,
+    "tanh": torch.tanh_,
     "identity": identity,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -14,7 +13,7 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.program import Observer, Program
+from eegnn.nn.program import Observer, Program, execute, explain
 from eegnn.nn.steps import as_steps, bound
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
@@ -35,7 +34,7 @@ class EarlyExit(nn.Module):
     and not in evaluation.
 
     Args:
-        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.nn.sas.SASConv` or any
+        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv` or any
             PyG convolution that keeps the width; or a list of ``num_layers`` of them. A step with
             a method ``bind(adj, edge_attr)`` is bound once for each forward pass.
         confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.
@@ -101,7 +100,20 @@ class EarlyExit(nn.Module):
         sample: bool | None = None,
         observe: Observer | None = None,
     ) -> Program:
-        """What a forward pass on this graph runs; arguments as in :meth:`forward`."""
+        """Return what a forward pass on this graph runs.
+
+        Args:
+            adj: the graph.
+            edge_attr: edge features for a step that uses them.
+            readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
+            max_layers: stop everyone after so many steps.
+            exit_threshold: a unit leaves once its probability of having left reaches this value,
+                see :func:`~eegnn.nn.exit_rule.wants_to_leave`. ``None``: the paper's rule.
+                Evaluation only.
+            sample: draw Gumbel noise. ``None``: in training.
+            observe: called with the states ``[n, m']`` and the log-probability ``[U]`` of having
+                continued, before the first step and after each.
+        """
         if max_layers is not None:
             _check.integer("max_layers", max_layers, at_least=1)
         if exit_threshold is not None:
@@ -127,52 +139,23 @@ class EarlyExit(nn.Module):
         )
 
     def forward(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        readout: Readout | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-        observe: Observer | None = None,
+        self, h: Tensor, adj: Adjacency, *args: Any, **options: Any
     ) -> tuple[Tensor, Exits]:
         r"""Run the loop.
 
         Args:
             h: initial states ``[n, m']``.
             adj: the graph.
-            edge_attr: edge features for a step that uses them.
-            readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
-            max_layers: stop everyone after so many steps.
-            exit_threshold: a unit leaves once its probability of having left reaches this value,
-                see :func:`~eegnn.nn.exit_rule.wants_to_leave`. ``None``: the paper's rule.
-                Evaluation only.
-            sample: draw Gumbel noise. ``None``: in training.
-            observe: called with the states ``[n, m']`` and the log-probability ``[U]`` of having
-                continued, before the first step and after each.
+            *args, **options: as in :meth:`program`.
 
         Returns:
             Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
         """
-        program = self.program(
-            adj,
-            edge_attr,
-            readout,
-            max_layers=max_layers,
-            exit_threshold=exit_threshold,
-            sample=sample,
-            observe=observe,
-        )
-        return _engine().execute(program, h, adj)
+        return execute(self.program(adj, *args, **options), h, adj)
 
-    def explain_backend(
-        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **knobs: Any
-    ) -> str:
+    def explain_backend(self, h: Tensor, adj: Adjacency, *args: Any, **options: Any) -> str:
         """Say which backend :meth:`forward` takes with these arguments, and why."""
-        choice = _engine().choose(self.program(adj, edge_attr, **knobs), h)
-        return f"{choice.backend}: {choice.reason}"
+        return explain(self.program(adj, *args, **options), h)
 
     def trace(
         self,
@@ -202,7 +185,7 @@ class EarlyExit(nn.Module):
             exit_threshold=1.0,
             observe=observe,
         )
-        _engine().execute(program, h, adj)  # to the bit what evaluation computes
+        execute(program, h, adj)  # to the bit what evaluation computes
         return torch.stack(outputs[1:]), torch.stack(log_stay[1:])
 
     def __repr__(self) -> str:
@@ -210,13 +193,6 @@ class EarlyExit(nn.Module):
             f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
             f"level={self.level!r})"
         )
-
-
-def _engine() -> ModuleType:
-    """The engine, which imports the method; here alone the method asks for it."""
-    from eegnn import engine
-
-    return engine
 
 
 def _states(units: Tensor) -> Tensor:

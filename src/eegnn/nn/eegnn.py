@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
-from eegnn.nn.exit_model import ExitArguments, ExitModel
-from eegnn.nn.model import arguments_in
-from eegnn.nn.sas import EdgeTerm, SASConv
+from eegnn.nn.exit_model import ExitModel
+from eegnn.nn.sas_conv import EdgeTerm, SASConv
 from eegnn.nn.weights import Storage
-from eegnn.typing import Level
 
 
+@dataclass(eq=False, repr=False)
 class EEGNN(ExitModel):
     r"""Early-Exit GNN: every node, or graph, decides for itself when it has seen enough.
 
@@ -23,41 +22,26 @@ class EEGNN(ExitModel):
     ``EEGNN(..., head_layers=2, continue_bias=None, storage="paper")``.
 
     Args:
-        in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
-        num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
-        level: who leaves, ``"node"`` or ``"graph"``.
+        in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`, also
+            for ``pool``, ``edge_dim``, ``dropout`` and ``decoder_layers``.
+        num_layers, level: see :class:`~eegnn.nn.exit_model.ExitModel`, also for the arguments of
+            the loop and the heads.
         edge_term, activation, storage: see :class:`~eegnn.SASConv`.
-        **kwargs: loop and heads, see :class:`~eegnn.nn.exit_model.ExitModel`; ``pool``,
-            ``edge_dim``, ``dropout``, see :class:`~eegnn.nn.model.GraphModel`.
     """
+
+    _: KW_ONLY
+    edge_term: EdgeTerm | None = None
+    activation: str = "relu_tanh"
+    storage: Storage = "free"
 
     uses_edges = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 21,
-        level: Level = "node",
-        *,
-        edge_term: EdgeTerm | None = None,
-        activation: str = "relu_tanh",
-        storage: Storage = "free",
-        **kwargs: Unpack[ExitArguments],
-    ) -> None:
-        own = arguments_in(locals())
-
-        def make_step() -> SASConv:
-            return SASConv(
-                hidden_channels,
-                kwargs.get("edge_dim"),
-                edge_term,
-                activation,
-                storage=storage,
-            )
-
-        super().__init__(
-            make_step, in_channels, hidden_channels, out_channels, num_layers, level, **kwargs
+    def make_step(self) -> SASConv:
+        """Return one step for all layers."""
+        return SASConv(
+            self.hidden_channels,
+            self.edge_dim,
+            self.edge_term,
+            self.activation,
+            storage=self.storage,
         )
-        self.config |= own

@@ -1,18 +1,19 @@
 """Algorithms 1 and 2: the loop in which every unit decides when to leave.
 
-This is the reference, to be read beside the paper: plain PyTorch, but for the step in training,
-which :mod:`eegnn.nn.advance` takes by compiled kernels where there are any. Whatever runs faster is
-in :mod:`eegnn.engine` and is tested against it.
+This is the reference, to be read beside the paper. Training runs it as it stands; whatever runs
+faster is in :mod:`eegnn.engine` and is tested against it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from eegnn.graph import Adjacency
-from eegnn.nn.advance import advance
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
@@ -30,12 +31,14 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     Returns:
         Output ``[U, C]`` and :class:`~eegnn.nn.exits.Exits`.
     """
-    num_units = h.size(0) if program.level == "node" else adj.num_graphs
-    recorder = ExitRecorder(num_units, program.max_layers, program.num_layers, h)
+    if program.confidence is None:
+        return _run_to_the_end(program, h, adj)
+    units = program.num_units(h, adj)
+    recorder = ExitRecorder(units, program.max_layers, program.num_layers, h)
     if program.observe is not None:
         program.observe(h, recorder.log_stay)
     for layer in range(program.max_layers):
-        h, delta, drawn, tau = _layer(program, layer, h, adj, recorder.left)
+        h, delta, drawn, tau = _recomputed(program, _layer, program, layer, h, adj, recorder.left)
         leave = wants_to_leave(drawn, recorder.decide(delta), program.exit_threshold)
         recorder.step(tau, leave, program.units(h, adj))
         if program.observe is not None:
@@ -55,16 +58,31 @@ def _layer(
         :math:`\mathbf{H}^{l+1}`; and, ``[U]`` each, :math:`\delta = C_0 - C_1`, the same with
         noise, and the step sizes :math:`\tau`.
     """
+    delta, inv_temperature = program.look(h, adj)  # C^l and ν^l
+    drawn = delta + logistic_noise(delta) if program.noisy else delta
+    tau = program.step_sizes(continue_score(drawn, inv_temperature), adj)  # c^l(0)
+    if program.freezes:
+        tau = tau.masked_fill(left, 0.0)
+    change = program.step(layer)(h, adj).to(h.dtype)
+    h = torch.addcmul(h, program.on_nodes(tau, adj).unsqueeze(-1), change)  # H + τ ΔH
+    return h, delta, drawn, tau
 
-    def compute(h: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        delta, inv_temperature = program.look(h, adj)  # C^l and ν^l
-        drawn = delta + logistic_noise(delta) if program.noisy else delta
-        tau = program.step_sizes(continue_score(drawn, inv_temperature), adj)  # c^l(0)
-        if program.freezes:
-            tau = tau.masked_fill(left, 0.0)
-        h = advance(program.step(layer), h, adj, program.on_nodes(tau, adj))  # H + τ ΔH
-        return h, delta, drawn, tau
 
+def _run_to_the_end(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
+    """Take all steps with one step size, as SAS-GNN does (Eq. 2)."""
+    tau = float(program.step_size)
+
+    def step(layer: int, h: Tensor) -> Tensor:
+        return torch.add(h, program.step(layer)(h, adj).to(h.dtype), alpha=tau)
+
+    for layer in range(program.max_layers):
+        h = _recomputed(program, step, layer, h)
+    units = program.units(h, adj)
+    return program.readout(units), Exits.all_at(program.max_layers, program.num_layers, units, tau)
+
+
+def _recomputed(program: Program, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function, whose inputs alone are kept for the backward pass if that is asked for."""
     if program.recompute and torch.is_grad_enabled():
-        return checkpoint(compute, h, use_reentrant=False)
-    return compute(h)
+        return checkpoint(function, *args, use_reentrant=False)
+    return function(*args)

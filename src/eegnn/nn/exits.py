@@ -35,7 +35,14 @@ class Exits:
     backend: str = "reference"
 
     @classmethod
-    def all_at(cls, layer: int, num_layers: int, units: Tensor, step_size: float = 1.0) -> Exits:
+    def all_at(
+        cls,
+        layer: int,
+        num_layers: int,
+        units: Tensor,
+        step_size: float = 1.0,
+        backend: str = "reference",
+    ) -> Exits:
         """Everyone leaves at the same layer, as from a model of fixed depth.
 
         Args:
@@ -43,6 +50,7 @@ class Exits:
             num_layers: the budget.
             units: states ``[U, m']``, for their number, dtype and device.
             step_size: of each step.
+            backend: what ran the loop.
         """
         tau = units.new_full((layer, units.size(0)), step_size)
         return cls(
@@ -51,6 +59,7 @@ class Exits:
             tau=tau,
             cost=units.new_tensor(layer / num_layers),
             num_layers=num_layers,
+            backend=backend,
         )
 
     @property
@@ -99,9 +108,8 @@ class ExitRecorder:
 
     Attributes:
         left: ``bool [U]``, who has left.
-        layer, time: ``[U]``, as in :class:`Exits`.
+        layer: ``int64 [U]``, as in :class:`Exits`.
         log_stay: ``[U]``, the log-probability of going on after all decisions so far.
-        state: ``[U, m']``, the states with which units left; ``None`` before the first step.
         tau: the step sizes of each step, ``[num_units]``.
     """
 
@@ -110,18 +118,18 @@ class ExitRecorder:
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), max_layers, device=like.device)
         self.log_stay = like.new_zeros(num_units)
-        self.time = like.new_zeros(num_units)
-        self.state: Tensor | None = None
         self.tau: list[Tensor] = []
+        self._states: list[Tensor] = []  # with gradients: after each step; else: at the exits
         self._expected_steps = like.new_zeros(num_units)
         self._num_units = num_units
         self._units: Tensor | None = None  # those that remain; None: all
-        self._whole: dict[str, Tensor] = {}  # the records of all, once there are others
+        self._layers: Tensor | None = None  # the exits of all, once some are final
 
     def decide(self, delta: Tensor) -> Tensor:
         """Count a decision with log-odds ``delta`` ``[U]`` of continuing; return ``log_stay``."""
-        # The step that follows is taken by all who decided to continue before it.
-        self._expected_steps = self._expected_steps + self.log_stay.exp()
+        if torch.is_grad_enabled():
+            # The step that follows is taken by all who decided to continue before it.
+            self._expected_steps = self._expected_steps + self.log_stay.exp()
         self.log_stay = self.log_stay + logsigmoid(delta)
         return self.log_stay
 
@@ -134,7 +142,6 @@ class ExitRecorder:
             state: ``[U, m']``, the states after the step.
         """
         tau = tau.detach()
-        self.time = self.time + tau.masked_fill(self.left, 0.0)
         if self._units is not None:
             tau = tau.new_zeros(self._num_units).index_copy_(0, self._units, tau)
         self.tau.append(tau)
@@ -142,16 +149,25 @@ class ExitRecorder:
         now = ~self.left if last else leave & ~self.left
         self.layer = self.layer.masked_fill(now, len(self.tau))
         self.left = self.left | now
-        if self.state is None:
-            self.state = state
+        if torch.is_grad_enabled():
+            self._states.append(state)
         else:
-            self.state = torch.where(now.unsqueeze(-1), state, self.state)
+            self._keep(now.nonzero().view(-1), state)
+
+    def _keep(self, rows: Tensor, state: Tensor) -> None:
+        """Write the states of those who leave among those of all."""
+        if not self._states:
+            self._states = [state.new_empty(self._num_units, state.size(1))]
+        if not rows.numel():
+            return
+        to = rows if self._units is None else self._units.index_select(0, rows)
+        self._states[0].index_copy_(0, to, state.index_select(0, rows))
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with these units alone, ``int64``; the records of the others are final."""
-        self._write()
+        self._layers = self._layer_of_all()
         self._units = rows if self._units is None else self._units[rows]
-        for name in ("left", "layer", "log_stay", "time", "state", "_expected_steps"):
+        for name in ("left", "layer", "log_stay"):
             setattr(self, name, getattr(self, name)[rows])
 
     def finish(self, expected: bool, backend: str = "reference") -> tuple[Tensor, Exits]:
@@ -161,18 +177,28 @@ class ExitRecorder:
             expected: ``cost`` is the expectation over exits, with gradient.
             backend: what ran the loop.
         """
-        self._write()
-        layer, time, state = (self._whole[name] for name in ("layer", "time", "state"))
-        steps = self._expected_steps if expected else layer.to(time.dtype)
+        layer, tau = self._layer_of_all(), torch.stack(self.tau)
+        steps = self._expected_steps if expected else layer.to(tau.dtype)
         cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
-        return state, Exits(layer, time, torch.stack(self.tau), cost, self.num_layers, backend)
+        before = torch.arange(len(tau), device=tau.device).unsqueeze(-1) < layer
+        time = torch.where(before, tau, 0.0).sum(dim=0)
+        state = self._gather(layer) if torch.is_grad_enabled() else self._states[0]
+        return state, Exits(layer, time, tau, cost, self.num_layers, backend)
 
-    def _write(self) -> None:
-        """Write the records of the units that remain among those of all."""
-        for name in ("layer", "time", "state"):
-            if self._units is None:
-                self._whole[name] = getattr(self, name)
-            else:
-                self._whole[name] = self._whole[name].index_copy(
-                    0, self._units, getattr(self, name)
-                )
+    def _gather(self, layer: Tensor) -> Tensor:
+        """Take the state of each unit from the step after which it left.
+
+        Units are sorted by their exits, so that each step gives its rows at once: with gradients,
+        a fifth of the time of one ``torch.where`` a step.
+        """
+        order = layer.argsort()
+        counts = torch.bincount(layer, minlength=len(self._states) + 1)[1:].tolist()
+        rows = zip(self._states, order.split(counts), strict=True)
+        found = torch.cat([state.index_select(0, index) for state, index in rows])
+        return torch.empty_like(found).index_copy(0, order, found)
+
+    def _layer_of_all(self) -> Tensor:
+        """The exits of the units that remain, among those of all."""
+        if self._layers is None or self._units is None:
+            return self.layer
+        return self._layers.index_copy(0, self._units, self.layer)

@@ -1,13 +1,14 @@
-"""What all models share: the door for inputs, encoder, pooling, decoder, and `predict`."""
+"""What all models share: arguments, checks of the inputs, encoder, pooling, decoder, `predict`."""
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
-from typing import Any, ClassVar, TypedDict
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.inits import reset
 
 from eegnn import _check
 from eegnn.graph import Adjacency, adjacency_of
@@ -16,24 +17,23 @@ from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.typing import Level
 
-#: What a constructor has among its variables that is not a setting.
-_NO_SETTINGS = ("self", "__class__", "kwargs", "make_step")
+
+class PredictOptions(TypedDict, total=False):
+    """What can be changed in a prediction of a trained model; see :meth:`GraphModel.predict`."""
+
+    max_layers: int | None
+    exit_threshold: float | None
+    sample: bool | None
 
 
-class Shared(TypedDict, total=False):
-    """Arguments that every model takes by name; :class:`GraphModel` explains them."""
-
-    pool: str
-    edge_dim: int | None
-    dropout: float
-    decoder_layers: int
-
-
+@dataclass(eq=False, repr=False)
 class GraphModel(nn.Module):
     r"""Encoder → states → (pool) → decoder.
 
-    A subclass says how states evolve, in :meth:`evolve`. ``config`` holds all arguments of its
-    constructor, from which :func:`eegnn.load` builds it again.
+    A subclass says how states evolve, in :meth:`evolve`. Models are dataclasses: the arguments of a
+    constructor are the fields of its class and of the classes above it. A subclass declares and
+    documents only the arguments that it adds, and makes its modules in ``__post_init__``.
+    ``config`` holds all arguments, from which :func:`eegnn.load` builds the model again.
 
     Args:
         in_channels: number of node features; 0 for none.
@@ -47,51 +47,48 @@ class GraphModel(nn.Module):
         decoder_layers: depth of the decoder.
     """
 
-    config: dict[str, Any]
+    in_channels: int
+    hidden_channels: int
+    out_channels: int
+    num_layers: int = 10
+    level: Level = "node"
+    _: KW_ONLY
+    pool: str = "mean"
+    edge_dim: int | None = None
+    dropout: float = 0.0
+    decoder_layers: int = 1
+
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
     decoder_bias: ClassVar[bool | None] = None  #: see :class:`~eegnn.nn.encoders.Decoder`
     cost_of_nodes: ClassVar[bool] = False  #: whether ``exits.cost`` averages nodes, not units
+    #: Submodules that were saved under another name before: that name → the name now.
+    former_names: ClassVar[dict[str, str]] = {}
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int,
-        level: Level = "node",
-        *,
-        pool: str = "mean",
-        edge_dim: int | None = None,
-        dropout: float = 0.0,
-        decoder_layers: int = 1,
-    ) -> None:
-        config = arguments_in(locals())
+    def __post_init__(self) -> None:
         super().__init__()
-        self.config = config
-        self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
-        self.hidden_channels = _check.integer("hidden_channels", hidden_channels, at_least=1)
-        self.out_channels = _check.integer("out_channels", out_channels, at_least=1)
-        self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
-        self.level = _check.choice("level", level, ("node", "graph"))
-        self.pool = _check.choice("pool", pool, tuple(POOLS))
-        if edge_dim is not None and not self.uses_edges:
+        self.config = {field.name: getattr(self, field.name) for field in fields(self)}
+        _check.integer("in_channels", self.in_channels, at_least=0)
+        _check.integer("hidden_channels", self.hidden_channels, at_least=1)
+        _check.integer("out_channels", self.out_channels, at_least=1)
+        _check.integer("num_layers", self.num_layers, at_least=1)
+        _check.choice("level", self.level, ("node", "graph"))
+        _check.choice("pool", self.pool, tuple(POOLS))
+        if self.edge_dim is not None and not self.uses_edges:
             raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
-        self.edge_dim = edge_dim
-        _check.integer("decoder_layers", decoder_layers, at_least=1)
-        self.encoder = Encoder(in_channels, hidden_channels, dropout)
-        self.decoder = Decoder(
-            hidden_channels, out_channels, decoder_layers, dropout, self.decoder_bias
+        _check.integer("decoder_layers", self.decoder_layers, at_least=1)
+        self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout)
+        self.decoder = self.make_decoder(self.hidden_channels)
+
+    def make_decoder(self, channels: int) -> Decoder:
+        """Return a new decoder of states of this width."""
+        return Decoder(
+            channels, self.out_channels, self.decoder_layers, self.dropout, self.decoder_bias
         )
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return all arguments of the constructor with their defaults."""
-        found: dict[str, Any] = {}
-        for base in cls.__mro__[: cls.__mro__.index(GraphModel) + 1]:
-            for name, parameter in inspect.signature(base).parameters.items():
-                if name not in _NO_SETTINGS:
-                    found.setdefault(name, parameter.default)
-        return found
+        return {field.name: field.default for field in fields(cls)}
 
     def before_epoch(self, epoch: int) -> None:
         """Called by the training loop before each epoch, counted from 1; here it does nothing."""
@@ -99,7 +96,7 @@ class GraphModel(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            reset(module)
 
     @abstractmethod
     def evolve(
@@ -107,10 +104,7 @@ class GraphModel(nn.Module):
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Let the initial states ``h`` ``[n, m']`` evolve, and decode them.
 
@@ -118,7 +112,7 @@ class GraphModel(nn.Module):
             h: initial states.
             adj: the graph.
             edge_attr: edge features.
-            max_layers, exit_threshold, sample: see :meth:`predict`.
+            **options: see :meth:`predict`.
 
         Returns:
             Predictions ``[U, out_channels]`` and :class:`~eegnn.Exits`.
@@ -164,7 +158,7 @@ class GraphModel(nn.Module):
 
         Args:
             x, edge_index, edge_attr, batch: as in :meth:`forward`.
-            max_layers: stop everyone after so many steps.
+            max_layers: stop every unit after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value:
                 lower is earlier. ``None``: the paper's rule.
             sample: draw the Gumbel noise of training.
@@ -186,7 +180,10 @@ class GraphModel(nn.Module):
             self.train(training)
 
     def fixed_depth(
-        self, max_layers: int | None, exit_threshold: float | None, sample: bool | None
+        self,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
     ) -> int:
         """Return the number of layers to run, for a model without exits."""
         if exit_threshold is not None or sample:
@@ -194,6 +191,10 @@ class GraphModel(nn.Module):
         if max_layers is None:
             return self.num_layers
         return min(_check.integer("max_layers", max_layers, at_least=1), self.num_layers)
+
+    def pool_units(self, h: Tensor, adj: Adjacency) -> Tensor:
+        """Return what is decoded: the states of nodes, or those of graphs."""
+        return h if self.level == "node" else POOLS[self.pool](h, adj)
 
     def _encode(self, x: Tensor) -> Tensor:
         # Under autocast the products are in low precision; the states, which are sums, are not.
@@ -228,13 +229,17 @@ class GraphModel(nn.Module):
             )
         return x, adj
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        for former, name in self.former_names.items():
+            start = f"{prefix}{former}."
+            for key in [key for key in state_dict if key.startswith(start)]:
+                state_dict[f"{prefix}{name}.{key.removeprefix(start)}"] = state_dict.pop(key)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
             f"{self.out_channels}, num_layers={self.num_layers}, level={self.level!r})"
         )
-
-
-def arguments_in(scope: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a constructor from its ``locals()``, before it sets any other."""
-    return {k: v for k, v in scope.items() if k not in _NO_SETTINGS}

@@ -65,7 +65,11 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
 
 
 def head_on_graphs(
-    head: Callable[[Tensor, Adjacency], Tensor], nodes: Tensor, units: Tensor, adj: Adjacency
+    head: Callable[[Tensor, Adjacency], Tensor],
+    nodes: Tensor,
+    units: Tensor,
+    adj: Adjacency,
+    reads_neighbors: bool,
 ) -> Tensor:
     """Apply a head to graphs: one that reads neighbours looks at nodes, and is averaged.
 
@@ -73,8 +77,9 @@ def head_on_graphs(
         head: ``(h, adj) → [U, ...]``.
         nodes, units: states of nodes ``[n, m']``, and pooled ``[graphs, m']``.
         adj: the graphs.
+        reads_neighbors: whether the head does.
     """
-    if not getattr(head, "uses_graph", False):
+    if not reads_neighbors:
         return head(units, adj)
     out = head(nodes, adj)
     pooled = POOLS["mean"](out if out.dim() > 1 else out.unsqueeze(-1), adj)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
 from typing import Literal
 
 from torch import Tensor
 
 from eegnn.graph import Adjacency
+from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
+from eegnn.nn.steps import of_layer
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
 #: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
@@ -22,10 +26,11 @@ class Program:
 
     Attributes:
         steps: one step ``(h, adj) → ΔH``, or one for each layer.
-        confidence, temperature: the heads :math:`f_c` and :math:`f_\nu`.
         readout: the decoder.
         num_layers: the budget.
         max_layers: steps after which everyone leaves.
+        confidence, temperature: the heads :math:`f_c` and :math:`f_\nu`; without them everyone
+            takes all steps.
         level, pool, after_exit, step_size: see :class:`~eegnn.EarlyExit`.
         exit_threshold: see :func:`~eegnn.nn.exit_rule.wants_to_leave`.
         noisy: whether Gumbel noise is drawn.
@@ -35,11 +40,11 @@ class Program:
     """
 
     steps: Sequence[Step]
-    confidence: Head
-    temperature: Head
     readout: Readout
     num_layers: int
     max_layers: int
+    confidence: Head | None = None
+    temperature: Head | None = None
     level: Level = "node"
     pool: str = "mean"
     after_exit: AfterExit = "evolve"
@@ -57,7 +62,11 @@ class Program:
 
     def step(self, layer: int) -> Step:
         """The step of this layer: its own, or the only one there is."""
-        return self.steps[layer if len(self.steps) > 1 else 0]
+        return of_layer(self.steps, layer)
+
+    def num_units(self, h: Tensor, adj: Adjacency) -> int:
+        """How many units decide: nodes, or graphs."""
+        return h.size(0) if self.level == "node" else adj.num_graphs
 
     def units(self, h: Tensor, adj: Adjacency) -> Tensor:
         """What would be decoded, ``[U, m']``: the states of nodes, or pooled ones of graphs."""
@@ -65,14 +74,26 @@ class Program:
 
     def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
+        assert self.confidence is not None
+        assert self.temperature is not None
         if self.level == "node":
-            logits, inv_temperature = self.confidence(h, adj), self.temperature(h, adj)
+            delta, inv_temperature = self._contrast(h, adj), self.temperature(h, adj)
         else:
-            pooled = self.units(h, adj)
-            logits = head_on_graphs(self.confidence, h, pooled, adj)
-            inv_temperature = head_on_graphs(self.temperature, h, pooled, adj)
+            pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
+            delta = head_on_graphs(self._contrast, h, pooled, adj, reads)
+            reads = _reads_neighbors(self.temperature)
+            inv_temperature = head_on_graphs(self.temperature, h, pooled, adj, reads)
+        if delta.dim() == 2:
+            delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
-        return (logits[:, 0] - logits[:, 1]).to(h.dtype), inv_temperature.to(h.dtype)
+        return delta.to(h.dtype), inv_temperature.to(h.dtype)
+
+    @cached_property
+    def _contrast(self) -> Head:
+        """The confidence as ``(h, adj) →`` :math:`C_0 - C_1` where it offers that."""
+        assert self.confidence is not None
+        bind = getattr(self.confidence, "bind_contrast", None)
+        return self.confidence if bind is None else bind()
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
@@ -85,3 +106,25 @@ class Program:
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
         """From a value of each unit to one of each node."""
         return value if self.level == "node" else spread(value, adj)
+
+
+def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
+    """Run a program by the fastest backend that can; :func:`eegnn.engine.choose` decides."""
+    return _engine().execute(program, h, adj)
+
+
+def explain(program: Program, h: Tensor) -> str:
+    """Say which backend :func:`execute` takes, and why."""
+    choice = _engine().choose(program, h)
+    return f"{choice.backend}: {choice.reason}"
+
+
+def _engine() -> ModuleType:
+    """The engine imports the method; this is the only place where the method asks for it."""
+    from eegnn import engine
+
+    return engine
+
+
+def _reads_neighbors(head: Head) -> bool:
+    return bool(getattr(head, "uses_graph", False))

@@ -1,4 +1,4 @@
-"""A board coloured by exit layer, beside the true mines."""
+"""A Minesweeper board: true mines, predicted mines and exit layers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
     Args:
         data: a board from :func:`eegnn.data.minesweeper.minesweeper`.
         score: ``[n]``, the probability of a mine.
-        exits: who left when.
+        exits: of all cells.
         path: where to write; the ending chooses the format.
     """
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot as plt
+    # pyplot would open windows and change what a notebook draws.
+    from matplotlib.figure import Figure
 
     size = int(data.pos.max()) + 1
     panels = [
@@ -30,11 +28,11 @@ def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
         ("Predicted probability of a mine", score, "Greys", (0, 1), "probability"),
         ("Exit layer", exits.layer.float(), "viridis", (1, exits.num_layers), "steps taken"),
     ]
-    figure, axes = plt.subplots(1, 3, figsize=(16, 5), layout="constrained")
+    figure = Figure(figsize=(16, 5), layout="constrained")
+    axes = figure.subplots(1, 3)
     for axis, (title, value, colours, (low, high), label) in zip(axes, panels, strict=True):
         image = axis.imshow(value.view(size, size).numpy(), cmap=colours, vmin=low, vmax=high)
         axis.set(title=title, xticks=[], yticks=[])
         if label:
             figure.colorbar(image, ax=axis, label=label, shrink=0.85)
     figure.savefig(path, dpi=110)
-    plt.close(figure)

@@ -1,15 +1,15 @@
-"""Score against cost of the exit rules of a run, as a picture."""
+"""A figure of score against cost of the exit rules of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from eegnn.analysis.calibrate import KEPT, Calibration, Choice
+from eegnn.analysis.calibrate import KEPT, Calibration
 from eegnn.report.curves import BLUE, GREEN, GREY, ORANGE
 
 
 def draw_calibration(found: Calibration, path: Path) -> None:
-    """Write a picture of what thresholds, and thresholds with limits, cost and score on test units.
+    """Draw what thresholds, and thresholds with limits, cost and score on test units.
 
     The rules were chosen on validation units, so the curve of the best pairs need not rise.
 
@@ -17,7 +17,6 @@ def draw_calibration(found: Calibration, path: Path) -> None:
         found: of a run.
         path: where to write; the ending chooses the format.
     """
-    # Without pyplot, which would open windows and change what a notebook draws.
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
 
@@ -30,8 +29,8 @@ def draw_calibration(found: Calibration, path: Path) -> None:
         panel.plot(*zip(*best, strict=True), color=GREEN, label="with max_layers")
     kept = found.keeping()
     marks = {
-        "full depth": (Choice(found.val.full, found.test.full), "s", GREY),
-        "own rule": (Choice(found.val.own, found.test.own), "o", ORANGE),
+        "full depth": (found.full, "s", GREY),
+        "own rule": (found.own, "o", ORANGE),
         f"keeps {KEPT:.0%} of its score": (kept, "D", GREEN),
     }
     for name, (choice, marker, color) in marks.items():

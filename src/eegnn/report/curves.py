@@ -1,4 +1,4 @@
-"""The learning curves of a run, as a picture."""
+"""A figure of the learning curves of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#c04a00", "#2a7f62", "#666666"
 
 
 def draw_curves(run_folder: Path, path: Path) -> None:
-    """Write a picture of a run: loss and validation score, and below them who left when.
+    """Draw loss and validation score of a run, and below them the exit layers.
 
     The lower panel is for models with exits: the median of the exit layers on the validation part,
     and the band from their 10 % to their 90 % quantile. The best epoch is marked once the run is
@@ -27,7 +27,7 @@ def draw_curves(run_folder: Path, path: Path) -> None:
     Raises:
         ValueError: no epoch was finished.
     """
-    # Without pyplot, which would open windows and change what a notebook draws.
+    # pyplot would open windows and change what a notebook draws.
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -35,7 +35,7 @@ def draw_curves(run_folder: Path, path: Path) -> None:
     config, lines, summary = run.config(), run.metrics(), run.summary()
     if not lines:
         raise ValueError(f"{run_folder} has nothing to draw: no epoch was finished")
-    # Who has no heads, and never leaves before the end, is a model of fixed depth.
+    # A model without heads whose units never leave before the end has a fixed depth.
     has_exits = "confidence" in lines[-1].get("grad", {}) or any(
         line["exit_quantiles"][0] < config.num_layers for line in lines
     )
@@ -105,5 +105,5 @@ def _column(lines: list[dict[str, Any]], name: str) -> list[Any]:
 
 
 def _style(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """A single epoch would be an invisible line."""
+    """Markers for few epochs: a line of a single epoch would be invisible."""
     return {"linewidth": 1.4, "marker": "." if len(lines) < 20 else ""}

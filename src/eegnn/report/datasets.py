@@ -1,4 +1,4 @@
-"""The data sets as a table for people, and as rows for programs."""
+"""`eegnn datasets`: the data sets as rows for programs, and as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
-from eegnn.data.entry import DataSet
+from eegnn.data.dataset import DataSet
 from eegnn.data.registry import DATASETS, find, open_dataset
 from eegnn.data.statistics import differences, statistics
 
@@ -20,8 +20,8 @@ EXPLANATION = (
     "edges: both directions. h edge, h adj: homophily of edges, and the same corrected for chance. "
     "Of a set of graphs: nodes and edges of a mean graph."
 )
-# What a narrow terminal can do without, in this order; the sheet of a single data set has it all.
-DISPENSABLE = ("source", "licence", "classes", "features", "level", "graphs", "splits", "metric")
+# Left out one after the other where a terminal is too narrow; a single data set is shown in full.
+OPTIONAL = ("source", "licence", "classes", "features", "level", "graphs", "splits", "metric")
 
 
 def dataset_rows(
@@ -38,46 +38,31 @@ def dataset_rows(
     Returns:
         For each, what the registry knows, its figures, and ``place``: ``"on disk"``, ``"in
         mirror"``, ``"needs network"``, or, when it was to be opened, ``"needs a package"``, and
-        then ``missing`` says which. With ``measure`` also ``differences``: a list of
+        then ``missing`` names it. With ``measure`` also ``differences``: a list of
         ``{figure, published, found, known}``, empty if all is as published, ``None`` if it was
-        not opened; ``known`` ones are slips of the publication, the others are alarms.
+        not opened; ``known`` ones are errors of the publication that the registry records.
     """
     return [_row(find(name), root, measure) for name in names or DATASETS]
 
 
-def datasets_table(
-    names: Sequence[str] | None = None,
-    root: Path | None = None,
-    measure: bool = False,
-    width: int = 160,
-) -> Group:
-    """Make a table of data sets.
-
-    Args:
-        names, root, measure: as for :func:`dataset_rows`.
-        width: as for :func:`table_of`.
-    """
-    return table_of(dataset_rows(names, root, measure), width)
-
-
 def table_of(rows: Sequence[Row], width: int = 160) -> Group:
-    """Lay out the rows of :func:`dataset_rows`: a line each, or, for a single one, all of it.
+    """Make a table of the rows of :func:`dataset_rows`; a single data set is shown in full.
 
-    Below the lines, each difference from the published figures has a line of its own.
+    Differences from the published figures follow below, a line each.
 
     Args:
         rows: the data sets.
-        width: characters there are; if they are few, columns are left out.
+        width: of the terminal, in characters; where it is too small, columns are left out.
     """
     if len(rows) == 1:
-        return Group(_sheet(rows[0]))
+        return Group(_details(rows[0]))
     columns = [column for column in COLUMNS if column != "check" or "differences" in rows[0]]
-    for dispensable in ("", *DISPENSABLE):
-        columns = [column for column in columns if column != dispensable]
-        table = _list(rows, columns)
+    for left_out in ("", *OPTIONAL):
+        columns = [column for column in columns if column != left_out]
+        table = _table(rows, columns)
         if Console(width=10_000).measure(table).maximum <= width:
             break
-    notes = [f"{row['name']}: {unlike}" for row in rows for unlike in _differences(row)]
+    notes = [f"{row['name']}: {text}" for row in rows for text in _differences(row)]
     notes += [row["missing"] for row in rows if "missing" in row]
     return Group(table, f"\n{EXPLANATION}", *notes)
 
@@ -90,7 +75,7 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
         "level": entry.level,
         "task": entry.task,
         "metric": entry.metric,
-        "splits": entry.splits,
+        "splits": entry.num_splits,
         **entry.figures,
         "licence": entry.licence,
         "citation": entry.citation,
@@ -103,14 +88,14 @@ def _row(entry: DataSet, root: Path | None, measure: bool) -> Row:
         if row["place"] != "needs network":
             try:
                 found = statistics(open_dataset(entry.name, root=root))
-            except ImportError as error:  # the others can be counted all the same
+            except ImportError as error:  # so that the other data sets are still shown
                 return {**row, "place": "needs a package", "missing": str(error)}
-            row.update(found.figures)
-            row["differences"] = [unlike._asdict() for unlike in differences(entry.name, found)]
+            row.update(found)
+            row["differences"] = [item._asdict() for item in differences(entry.name, found)]
     return row
 
 
-def _list(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=True)
@@ -119,7 +104,7 @@ def _list(rows: Sequence[Row], columns: Sequence[str]) -> Table:
     return table
 
 
-def _sheet(row: Row) -> Table:
+def _details(row: Row) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for field, value in row.items():
         if field != "differences" and value not in ("", None):
@@ -129,12 +114,8 @@ def _sheet(row: Row) -> Table:
     return table
 
 
-def _nodes(row: Row) -> str:
-    return _size(row, "nodes")
-
-
 def _edges(row: Row) -> str:
-    """Count both directions, whichever way the publication counts."""
+    """The number of edges in both directions, also where the publication counts them once."""
     twice = {
         name.replace("undirected_", ""): 2 * row[name]
         for name in ("undirected_edges", "mean_undirected_edges")
@@ -144,7 +125,7 @@ def _edges(row: Row) -> str:
 
 
 def _size(row: Row, name: str) -> str:
-    """Give the size of the one graph, or of the mean of several."""
+    """The number of nodes or edges: of the only graph, or the mean over several."""
     if "graphs" not in row:
         return _text(row.get(name))
     mean = row[f"mean_{name}"] if f"mean_{name}" in row else row[name] / row["graphs"]
@@ -187,7 +168,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "metric": _field("metric"),
     "splits": _field("splits"),
     "graphs": _field("graphs"),
-    "nodes": _nodes,
+    "nodes": lambda row: _size(row, "nodes"),
     "edges": _edges,
     "features": _field("features"),
     "classes": _field("classes"),

@@ -14,7 +14,7 @@ from eegnn.io import write_atomically
 from eegnn.report.page_pack import script_json
 from eegnn.report.page_run import run_content
 
-#: Of the folder ``assets``, in the order in which the page runs them.
+#: Files of the folder ``assets``, in the order in which the page runs them.
 SCRIPTS = ("charts.js", "explorer.js", "page.js")
 
 
@@ -47,7 +47,7 @@ def write_report(
 
 
 def page_of(contents: Sequence[dict[str, Any]]) -> str:
-    """Put the page together.
+    """Fill the template ``page.html``.
 
     Args:
         contents: of :func:`~eegnn.report.page_run.run_content`, one for each run.
@@ -59,8 +59,8 @@ def page_of(contents: Sequence[dict[str, Any]]) -> str:
         "data": script_json({"version": version("eegnn"), "runs": list(contents)}),
         "script": "\n".join(_asset(name) for name in SCRIPTS),
     }
-    # In one pass, so that what is put in is never looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
+    # In one pass, so that text that was filled in is not searched for marks.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _asset(name: str) -> str:

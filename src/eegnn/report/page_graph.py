@@ -1,4 +1,4 @@
-"""The exit explorer's data: a graph to draw, and what each unit did at every layer."""
+"""The data of the exit explorer: a graph to draw, and what each unit did at every layer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer
+from eegnn.analysis.layers import outputs_by_layer
 from eegnn.data.problem import Problem
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
@@ -18,13 +18,14 @@ from eegnn.report.page_layout import (
     Floats,
     Ints,
     board_side,
-    cells,
-    into_unit_square,
-    neighbourhood,
+    grid_shape,
+    sample_nodes,
     spring_layout,
+    to_unit_square,
 )
 from eegnn.report.page_pack import pack, pack_share
-from eegnn.train.batches import Batches, Units, gather
+from eegnn.subgraph import select_nodes
+from eegnn.train.batches import Batches, MiniBatch, collate
 
 #: Nodes and edges that are drawn; a board of cells needs no edges and may be larger.
 NODES, EDGES, BOARD = 1000, 5000, 40_000
@@ -44,8 +45,8 @@ class Drawing:
         ids: ``[U]``, the number of each unit in the data.
         size: ``[U]``, neighbours of a node, or nodes of a graph.
         aspect: width / height.
-        caption: what is drawn, for people.
-        side: of a board; then nothing is drawn but its cells.
+        caption: what is drawn.
+        side: of a board, of which only the cells are drawn; else ``None``.
     """
 
     place: Floats
@@ -58,37 +59,26 @@ class Drawing:
     side: int | None = None
 
 
-def explorer(model: GraphModel, batches: Batches, everyone: LayerOutputs | None) -> dict[str, Any]:
-    """Draw a graph of a run and follow its units, as the page reads it.
-
-    Args:
-        model: of the run.
-        batches: of the run.
-        everyone: outputs of all nodes, where there is one graph.
-    """
-    problem, whole = batches.problem, batches.whole()
-    if whole is not None:
-        assert everyone is not None
-        drawing = draw_nodes(whole.adj, int(problem.test[0]))
+def explorer(model: GraphModel, batches: Batches) -> dict[str, Any]:
+    """Draw a graph of a run and follow its units through the layers, as the page reads it."""
+    problem, batch = batches.problem, batches.whole()
+    if batch is not None:
+        drawing = draw_nodes(batch.adj, int(problem.test[0]))
         index = torch.from_numpy(drawing.ids)
-        return {
-            **_picture(drawing, "cell" if drawing.side else "node"),
-            **_units(model, whole, everyone, problem, index),
-            "part": pack(_parts(problem)[drawing.ids], "u2"),
-        }
-    chosen = _choose_graphs(model, batches)
-    units = gather(
-        [problem.graphs[i] for i in chosen],
-        batches.with_edges,
-        problem.node_categories,
-        problem.edge_categories,
-    )
-    drawing = draw_graphs(units.adj, np.array(chosen), problem.level == "graph")
-    outputs = outputs_by_layer(model, units.x, units.adj, units.edge_attr)
+        unit, part = "cell" if drawing.side else "node", _parts(problem)[drawing.ids]
+    else:
+        chosen = _choose_graphs(model, batches)
+        graphs = [problem.graphs[i] for i in chosen]
+        categories = (problem.node_categories, problem.edge_categories)
+        batch = collate(graphs, batches.with_edges, *categories)
+        drawing = draw_graphs(batch.adj, np.array(chosen), problem.level == "graph")
+        index = torch.arange(drawing.ids.size)
+        unit, part = problem.level, np.full(drawing.ids.size, PARTS.index("test"))
     return {
-        **_picture(drawing, "graph" if problem.level == "graph" else "node"),
-        **_units(model, units, outputs, problem, None),
-        "part": pack(np.full(drawing.ids.size, PARTS.index("test")), "u2"),
+        "unit": unit,
+        "part": pack(part, "u2"),
+        **_picture(drawing),
+        **_units(model, batch, problem, index),
     }
 
 
@@ -105,13 +95,13 @@ def draw_nodes(adj: Adjacency, start: int) -> Drawing:
         ids = np.arange(n)
         place = np.stack([ids % side + 0.5, ids // side + 0.5], axis=1) / side
         caption = f"The whole board, {side} × {side} cells."
-        none = np.zeros((2, 0), dtype=np.int64)
-        return Drawing(place, none, ids, ids, degree, 1.0, caption, side)
-    ids = np.arange(n) if n <= NODES else neighbourhood(adj, start, NODES)
-    inner = np.zeros(n, dtype=bool)
-    inner[ids] = True
-    edges = _edges_once(adj.select(torch.from_numpy(inner)))
-    drawn = _fewer(edges)
+        no_edges = np.zeros((2, 0), dtype=np.int64)
+        return Drawing(place, no_edges, ids, ids, degree, 1.0, caption, side)
+    ids = np.arange(n) if n <= NODES else sample_nodes(adj, start, NODES)
+    kept = np.zeros(n, dtype=bool)
+    kept[ids] = True
+    edges = _edges_once(select_nodes(adj, torch.from_numpy(kept)))
+    drawn = _limit_edges(edges)
     caption = f"All {n:,} nodes" if ids.size == n else f"{ids.size:,} of {n:,} nodes, a sample"
     if drawn.shape[1] < edges.shape[1]:
         caption += f", with {drawn.shape[1]:,} of the {edges.shape[1]:,} edges between them"
@@ -119,47 +109,39 @@ def draw_nodes(adj: Adjacency, start: int) -> Drawing:
     return Drawing(place, drawn, np.arange(ids.size), ids, degree[ids], 1.0, caption + ".")
 
 
-def draw_graphs(adj: Adjacency, numbers: Ints, by_graph: bool) -> Drawing:
-    """Draw several graphs, each in its own cell.
+def draw_graphs(adj: Adjacency, ids: Ints, by_graph: bool) -> Drawing:
+    """Draw several graphs, each in its own cell of a grid.
 
     Args:
         adj: the graphs, as a batch.
-        numbers: of the graphs in the data.
+        ids: the number of each graph in the data.
         by_graph: whether a unit is a graph, or a node.
     """
-    count = numbers.size
-    batch = np.zeros(adj.num_nodes, np.int64) if adj.batch is None else adj.batch.cpu().numpy()
-    columns, rows = cells(count)
-    place, edges = np.zeros((adj.num_nodes, 2)), _edges_once(adj)
+    count, nodes = ids.size, np.arange(adj.num_nodes)
+    batch = np.zeros(nodes.size, np.int64) if adj.batch is None else adj.batch.cpu().numpy()
+    columns, rows = grid_shape(count)
+    place, edges = np.zeros((nodes.size, 2)), _edges_once(adj)
     for graph in range(count):
-        nodes = np.flatnonzero(batch == graph)
-        if nodes.size:
-            first = nodes[0]
-            own = edges[:, batch[edges[0]] == graph] - first
-            inside = into_unit_square(spring_layout(nodes.size, own))
+        own = np.flatnonzero(batch == graph)
+        if own.size:
+            own_edges = edges[:, batch[edges[0]] == graph] - own[0]
+            inside = to_unit_square(spring_layout(own.size, own_edges))
             corner = np.array([graph % columns, graph // columns])
-            place[nodes] = (corner + 0.12 + 0.76 * inside) / [columns, rows]
-    what = "graph" if count == 1 else f"{count} graphs"
-    caption = f"{what} of the test part".capitalize() + (", by exit layer." if by_graph else ".")
-    nodes_of = np.bincount(batch, minlength=count)
-    own_number = np.arange(adj.num_nodes)
-    return Drawing(
-        place,
-        _fewer(edges),
-        batch if by_graph else own_number,
-        numbers if by_graph else own_number,
-        nodes_of if by_graph else adj.degree.cpu().numpy(),
-        columns / rows,
-        caption,
-    )
+            place[own] = (corner + 0.12 + 0.76 * inside) / [columns, rows]
+    drawn, aspect = _limit_edges(edges), columns / rows
+    caption = "Graph of the test part" if count == 1 else f"{count} graphs of the test part"
+    if by_graph:
+        size = np.bincount(batch, minlength=count)
+        return Drawing(place, drawn, batch, ids, size, aspect, f"{caption}, by exit layer.")
+    degree = adj.degree.cpu().numpy()
+    return Drawing(place, drawn, nodes, nodes, degree, aspect, f"{caption}.")
 
 
 def _choose_graphs(model: GraphModel, batches: Batches) -> list[int]:
     """Test graphs that fit, spread evenly over the exit layers where graphs are units."""
-    problem = batches.problem
-    test = problem.test
+    problem, test = batches.problem, batches.problem.test
     if problem.level == "graph":
-        layers = [model.predict(u.x, u.adj, u.edge_attr)[1].layer for u in batches.part("test")]
+        layers = [model.predict(b.x, b.adj, b.edge_attr)[1].layer for b in batches.part("test")]
         test = test[torch.cat(layers).cpu().argsort(stable=True)]
     room = 2 * NODES
     chosen: list[int] = []
@@ -171,76 +153,64 @@ def _choose_graphs(model: GraphModel, batches: Batches) -> list[int]:
     return chosen
 
 
-def _picture(drawing: Drawing, unit: str) -> dict[str, Any]:
-    place = (
-        {}
-        if drawing.side
-        else {
-            "x": pack_share(drawing.place[:, 0]),
-            "y": pack_share(drawing.place[:, 1]),
-            "unitOf": pack(drawing.unit, "u4"),
-            "edges": pack(drawing.edges.T.ravel(), "u4"),
-        }
-    )
-    return {
-        **place,
-        "unit": unit,
+def _picture(drawing: Drawing) -> dict[str, Any]:
+    picture = {
         "side": drawing.side,
         "aspect": drawing.aspect,
         "caption": drawing.caption,
         "ids": pack(drawing.ids, "u4"),
         "size": pack(drawing.size, "u4"),
     }
+    if drawing.side is None:
+        picture["x"] = pack_share(drawing.place[:, 0])
+        picture["y"] = pack_share(drawing.place[:, 1])
+        picture["unitOf"] = pack(drawing.unit, "u4")
+        picture["edges"] = pack(drawing.edges.T.ravel(), "u4")
+    return picture
 
 
-def _units(
-    model: GraphModel,
-    units: Units,
-    outputs: LayerOutputs,
-    problem: Problem,
-    index: Tensor | None,
-) -> dict[str, Any]:
-    """What the units of ``index`` did: a row a layer, beginning with layer 1."""
-    given = (units.x, units.adj, units.edge_attr)
-    _, own = model.predict(*given)
-    index = torch.arange(outputs.num_units) if index is None else index
-    seen, y = outputs.of(index), None if units.y is None else units.y[index]
-    answers = seen.out.clone()
-    # Where leaving changes what others see, the answer that counts is not that of a unit that
-    # stayed with all others.
-    answers[seen.own_layer - 1, torch.arange(seen.num_units)] = seen.own_out
+def _units(model: GraphModel, batch: MiniBatch, problem: Problem, index: Tensor) -> dict[str, Any]:
+    """What the units of ``index`` did: a row for each layer, beginning with layer 1."""
+    inputs = (batch.x, batch.adj, batch.edge_attr)
+    _, exits = model.predict(*inputs)
+    outputs = outputs_by_layer(model, *inputs).select(index)
+    out = outputs.out.clone()
+    # With after_exit="freeze" the prediction of a unit at its exit differs from the one it has
+    # where no unit leaves.
+    out[outputs.own_layer - 1, torch.arange(outputs.num_units)] = outputs.own_out
+    y = None if batch.y is None else batch.y[index]
     found = {
-        "units": seen.num_units,
-        "layer": pack(seen.own_layer.cpu().numpy(), "u2"),
-        "time": pack(own.time[index].cpu().numpy(), "f4"),
-        **ANSWERS[problem.task](answers, y, problem.scale),
+        "units": outputs.num_units,
+        "layer": pack(outputs.own_layer.cpu(), "u2"),
+        "time": pack(exits.time[index].cpu(), "f4"),
+        **ANSWERS[problem.task](out, y, problem.scale),
     }
-    if seen.log_stay is not None and has_exits(model):
-        _, on = model.predict(*given, exit_threshold=1.0)
-        found["stay"] = pack_share(seen.log_stay.exp().cpu().numpy())
-        found["tau"] = pack_share(on.tau[:, index].cpu().numpy())
+    if outputs.log_stay is not None:
+        _, to_the_end = model.predict(*inputs, exit_threshold=1.0)
+        found["stay"] = pack_share(outputs.log_stay.exp().cpu())
+        found["tau"] = pack_share(to_the_end.tau[:, index].cpu())
     return found
 
 
-def _classes(answers: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
-    """The class that is most likely at each layer, and how likely."""
-    confidence, label = answers.softmax(dim=-1).max(dim=-1)
-    found = {"answer": pack(label.cpu().numpy(), "u2"), "sure": pack_share(confidence.cpu())}
-    return found if y is None else {**found, "truth": pack(y.cpu().numpy(), "u2")}
+def _classes(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
+    """The most likely class at each layer, and its probability."""
+    confidence, label = out.softmax(dim=-1).max(dim=-1)
+    found = {"answer": pack(label.cpu(), "u2"), "sure": pack_share(confidence.cpu())}
+    return found if y is None else {**found, "truth": pack(y.cpu(), "u2")}
 
 
-def _labels(answers: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
-    """How many labels are given at each layer, and the share of them all that is right."""
-    given = answers > 0
-    found = {"count": pack(given.sum(dim=-1).cpu().numpy(), "u2")}
+def _labels(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
+    """The number of labels predicted at each layer, and the share of all labels that is right."""
+    predicted = out > 0
+    found = {"count": pack(predicted.sum(dim=-1).cpu(), "u2")}
     if y is None:
         return found
-    return {**found, "right": pack_share((given == (y > 0)).double().mean(dim=-1).cpu())}
+    return {**found, "right": pack_share((predicted == (y > 0)).double().mean(dim=-1).cpu())}
 
 
-def _values(answers: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
+def _values(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
     """The first value at each layer."""
-    found = {"value": pack((answers[..., 0] * scale).cpu().numpy(), "f4")}
+    found = {"value": pack((out[..., 0] * scale).cpu(), "f4")}
     return found if y is None else {**found, "target": pack((y[:, 0] * scale).cpu(), "f4")}
 
 
@@ -264,7 +234,7 @@ def _edges_once(adj: Adjacency) -> Ints:
     return edges[:, edges[0] < edges[1]]
 
 
-def _fewer(edges: Ints) -> Ints:
+def _limit_edges(edges: Ints) -> Ints:
     """At most ``EDGES`` of them, and at least one of each node."""
     count = edges.shape[1]
     if count <= EDGES:

@@ -13,7 +13,7 @@ from eegnn.graph import Adjacency
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: Neighbours that a node of a sample brings in, so that a hub does not fill it alone.
+#: Neighbours of a node that enter a sample, so that a hub does not fill it alone.
 _FAN_OUT = 6
 
 
@@ -29,11 +29,11 @@ def board_side(adj: Adjacency) -> int | None:
     return side if max(rows.max(), columns.max()) == 1 else None
 
 
-def neighbourhood(adj: Adjacency, start: int, limit: int, seed: int = 0) -> Ints:
+def sample_nodes(adj: Adjacency, start: int, limit: int, seed: int = 0) -> Ints:
     """Choose at most ``limit`` nodes around ``start``, ascending.
 
-    Breadth first, with a few random neighbours of each node; when a component is exhausted, it
-    goes on from a random node elsewhere.
+    Breadth first, with a few random neighbours of each node; when a component is exhausted, the
+    search goes on from a random node elsewhere.
     """
     rng = np.random.default_rng(seed)
     rowptr, col = adj.rowptr.cpu().numpy(), adj.col.cpu().numpy()
@@ -60,34 +60,33 @@ def spring_layout(num_nodes: int, edges: Ints, seed: int = 0, steps: int = 100) 
         num_nodes: n; the work grows with its square.
         edges: ``[2, E]``, each named once.
         seed: of the start.
-        steps: how often all are moved.
+        steps: how often all nodes are moved.
 
     Returns:
         ``[n, 2]``.
     """
-    rng = np.random.default_rng(seed)
-    place = rng.normal(size=(num_nodes, 2))
     if num_nodes < 2:
         return np.full((num_nodes, 2), 0.5)
+    place = 0.3 * np.random.default_rng(seed).normal(size=(num_nodes, 2))
     ideal = 1 / math.sqrt(num_nodes)
-    crowd = max(1.0, math.sqrt(edges.shape[1] / num_nodes))  # or a dense graph becomes a point
-    place *= 0.3
+    # Weaker pull in a dense graph, which would become a point otherwise.
+    crowd = max(1.0, math.sqrt(edges.shape[1] / num_nodes))
     for step in range(steps):
         gap = place[:, None] - place[None]
         square = np.einsum("ijk,ijk->ij", gap, gap) + 1e-6
         push = ideal**2 * np.einsum("ijk,ij->ik", gap, 1 / square)
         along = place[edges[0]] - place[edges[1]]
         pull = along * np.linalg.norm(along, axis=1, keepdims=True) / (ideal * crowd)
-        force = push - 0.3 * ideal * place * num_nodes**0.5  # towards the middle: keeps parts close
+        force = push - 0.3 * ideal * place * num_nodes**0.5  # gravity keeps components close
         np.subtract.at(force, edges[0], pull)
         np.add.at(force, edges[1], pull)
         length = np.linalg.norm(force, axis=1, keepdims=True) + 1e-9
         cool = 0.1 * (1 - step / steps) + 1e-3
         place = place + force / length * np.minimum(length, cool)
-    return into_unit_square(_evenly(place) if num_nodes > 100 else place)
+    return to_unit_square(_spread_evenly(place) if num_nodes > 100 else place)
 
 
-def _evenly(place: Floats) -> Floats:
+def _spread_evenly(place: Floats) -> Floats:
     """Move nodes along rays from the middle until each ring holds its share of a disc."""
     gap = place - np.median(place, axis=0)
     radius = np.linalg.norm(gap, axis=1, keepdims=True) + 1e-9
@@ -95,14 +94,14 @@ def _evenly(place: Floats) -> Floats:
     return gap / radius * np.sqrt((rank + 1) / len(place))
 
 
-def into_unit_square(place: Floats) -> Floats:
+def to_unit_square(place: Floats) -> Floats:
     """Scale positions to [0, 1]², keeping proportions; a far outlier is moved to the edge."""
     low, high = np.quantile(place, [0.005, 0.995], axis=0)
     span = max(float((high - low).max()), 1e-9)
     return np.clip(0.5 + (place - (low + high) / 2) / span, 0.0, 1.0)
 
 
-def cells(count: int) -> tuple[int, int]:
-    """Return columns and rows of a wide table with ``count`` cells."""
+def grid_shape(count: int) -> tuple[int, int]:
+    """Return columns and rows of a wide grid with ``count`` cells."""
     columns = max(1, math.ceil(math.sqrt(1.5 * count)))
     return columns, max(1, math.ceil(count / columns))

@@ -1,4 +1,4 @@
-"""Arrays as text that a page reads back without a library."""
+"""Arrays and JSON in a form that the page reads without a library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FULL = 65535
 
 
 def pack(values: npt.ArrayLike, dtype: str) -> dict[str, str]:
-    """Pack numbers, little-endian, as ``"u2"``, ``"u4"`` or ``"f4"``.
+    """Encode numbers in base64, little-endian, as ``"u2"``, ``"u4"`` or ``"f4"``.
 
     Raises:
         ValueError: a number does not fit.
@@ -27,13 +27,13 @@ def pack(values: npt.ArrayLike, dtype: str) -> dict[str, str]:
 
 
 def pack_share(values: npt.ArrayLike) -> dict[str, str]:
-    """Pack numbers of [0, 1] with steps of 1/65535; what is not a number becomes 0."""
+    """Encode numbers of [0, 1] in steps of 1/65535; NaN becomes 0."""
     share = np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64)), 0.0, 1.0)
     return pack(np.rint(share * FULL), "u2")
 
 
 def rounded(values: Any, digits: int = 5) -> Any:
-    """Round the numbers of nested lists; what JSON has no word for becomes ``None``."""
+    """Round the numbers of nested lists; NaN and infinity, which JSON lacks, become ``None``."""
     if isinstance(values, dict):
         return {key: rounded(value, digits) for key, value in values.items()}
     if isinstance(values, list | tuple):
@@ -44,6 +44,6 @@ def rounded(values: Any, digits: int = 5) -> Any:
 
 
 def script_json(content: Any) -> str:
-    """JSON that can stand inside ``<script>``: no ``<`` that could end it, no line separators."""
+    """Return JSON that is safe inside ``<script>``: nothing in it can end the element."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,8 +1,9 @@
-"""All that the page shows of one run."""
+"""The data that the page shows of one run."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,18 @@ from torch import Tensor
 
 from eegnn.analysis.calibrate import read_calibration
 from eegnn.analysis.dirichlet import dirichlet_energy
-from eegnn.analysis.exit_rule import accuracy_cost_curve, point_of
-from eegnn.analysis.layers import LayerOutputs, has_exits, outputs_by_layer, outputs_by_part
+from eegnn.analysis.exit_rule import accuracy_cost_curve, point_of, spread_thresholds
+from eegnn.analysis.layers import LayerOutputs, outputs_by_part
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
 from eegnn.data.problem import Problem
+from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.model import GraphModel
 from eegnn.report.page_graph import explorer
 from eegnn.report.page_pack import rounded
 from eegnn.train.batches import Batches
 from eegnn.train.evaluate import Evaluation, evaluate
-from eegnn.train.metrics import ERRORS, score_of
+from eegnn.train.metrics import ERRORS, accuracy, score_of
 from eegnn.train.run import RunFolder
 
 #: Points of a learning curve, at most.
@@ -34,10 +36,10 @@ NAMES = {"minesweeper": ("safe", "mine")}
 
 
 def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
-    """Look into a run: what it was told, how it learned, who left when, and what that is worth.
+    """Return the settings, learning curves, scores and exits of a run, and its exit explorer.
 
-    Everything but the learning curves is computed anew from the best weights, on test units. In
-    lists with an entry a layer the first is that of layer 1, but for ``dirichlet``, which begins
+    Everything but the learning curves is computed from the best weights, on test units. In lists
+    with an entry for each layer the first is that of layer 1, except in ``dirichlet``, which begins
     with the states before the first step.
 
     Args:
@@ -47,15 +49,10 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
     folder = RunFolder(run)
     config = folder.config()
     model, batches = open_run(run, data_dir)
-    problem, whole = batches.problem, batches.whole()
-    everyone = None
-    if whole is not None:
-        everyone = outputs_by_layer(model, whole.x, whole.adj, whole.edge_attr)
-        seen, y = everyone.of(problem.test), batches.part("test")[0].labels
-    else:
-        seen, y = outputs_by_part(model, batches, ("test",))["test"]
+    problem = batches.problem
+    outputs, y = outputs_by_part(model, batches, ("test",))["test"]
     scored = evaluate(model, batches, ("val", "test"))
-    found = scored["test"]
+    test = scored["test"]
     summary = folder.summary() or {}
     dataset = Path(config.dataset).name  # the data may be a file somewhere
     content = {
@@ -69,24 +66,24 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
         "metric": problem.metric,
         "lower": problem.metric in ERRORS,
         "layers": model.num_layers,
-        # AP-GCN has no exit loop, and leaves early all the same.
-        "exits": has_exits(model) or bool((found.layer < found.num_layers).any()),
+        # AP-GCN has no exit loop, but its nodes leave early too.
+        "exits": isinstance(model, ExitModel) or bool((test.layer < test.num_layers).any()),
         "params": sum(p.numel() for p in model.parameters()),
         "finished": bool(summary),
         "best": summary.get("best_epoch"),
         "val": scored["val"].score,
-        "test": found.score,
+        "test": test.score,
         "seconds": summary.get("seconds"),
         "notes": summary.get("notes", {}),
         "classes": _class_names(dataset, problem),
         "curves": learning_curves(folder),
-        "left": exits_of(found),
-        "byLayer": by_layer(seen, y, problem),
-        "cost": cost_curves(run, seen, y, problem),
-        "confusion": _confusion(found, problem),
+        "left": exits_of(test),
+        "byLayer": by_layer(outputs, y, problem),
+        "cost": cost_curves(run, outputs, y, problem),
+        "confusion": _confusion(test, problem),
         "dirichlet": _dirichlet(model, batches),
     }
-    return {**rounded(content), "graph": explorer(model, batches, everyone)}
+    return {**rounded(content), "graph": explorer(model, batches)}
 
 
 def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:
@@ -98,7 +95,7 @@ def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:
 
 
 def exits_of(found: Evaluation) -> dict[str, Any]:
-    """Who left when, in layers, from 1 on, and in time."""
+    """Histograms and statistics of exit layers, from 1 on, and of exit times."""
     time = found.time.double().nan_to_num().cpu().numpy()
     top = max(float(time.max(initial=0.0)), 1e-9)
     counts, edges = np.histogram(time, bins=min(24, max(6, found.num_layers)), range=(0, top))
@@ -110,46 +107,45 @@ def exits_of(found: Evaluation) -> dict[str, Any]:
     }
 
 
-def by_layer(seen: LayerOutputs, y: Tensor, problem: Problem) -> dict[str, Any]:
-    """The score of those who left at each layer, and of everyone, had all left there.
+def by_layer(outputs: LayerOutputs, y: Tensor, problem: Problem) -> dict[str, Any]:
+    """The score of the units that left at each layer, and of all units, had all left there.
 
-    A few units have no area under a curve: of those who left at a layer the share that is right
-    is told instead, or their error.
+    A few units have no area under a curve: the units that left at a layer are scored by the share
+    that is right, or by their error.
     """
     metric = problem.metric if problem.task == "regression" else "accuracy"
-    right: list[float | None] = []
-    for layer in range(1, seen.num_layers + 1):
-        here = seen.own_layer == layer
-        right.append(_simple_score(seen.own_out[here], y[here], problem) if here.any() else None)
-    everyone = [score_of(out, y, problem.metric, problem.scale) for out in seen.out]
-    return {"metric": metric, "left": right, "all": everyone}
+    left: list[float | None] = []
+    for layer in range(1, outputs.num_layers + 1):
+        here = outputs.own_layer == layer
+        left.append(_simple_score(outputs.own_out[here], y[here], problem) if here.any() else None)
+    all_units = [score_of(out, y, problem.metric, problem.scale) for out in outputs.out]
+    return {"metric": metric, "left": left, "all": all_units}
 
 
 def _simple_score(out: Tensor, y: Tensor, problem: Problem) -> float:
     if problem.task == "classification":
-        return float((out.argmax(dim=-1) == y).double().mean())
+        return accuracy(out, y)
     if problem.task == "multilabel":
         return float(((out > 0) == (y > 0)).double().mean())
     return score_of(out, y, problem.metric, problem.scale)
 
 
 def cost_curves(
-    run: Path, seen: LayerOutputs, y: Tensor, problem: Problem
+    run: Path, outputs: LayerOutputs, y: Tensor, problem: Problem
 ) -> dict[str, Any] | None:
     """Score against cost by threshold and by depth limit, and what ``eegnn calibrate`` chose.
 
-    ``None`` for a model without exits, or where leaving changes what others see.
+    ``None`` for a model without exits, or whose exit rules cannot be replayed.
     """
-    if seen.log_stay is None or not seen.replayable:
+    if outputs.log_stay is None or not outputs.replayable:
         return None
-    curve = accuracy_cost_curve(seen, y, None, problem.metric, problem.scale)
+    measure = partial(point_of, outputs, y, problem.metric, problem.scale)
+    curve = accuracy_cost_curve(problem.metric, spread_thresholds(outputs), measure)
+    limits = [measure(None, limit) for limit in range(1, outputs.num_layers + 1)]
     chosen = read_calibration(run)
     return {
         "points": [asdict(point) for point in curve.points],
-        "limits": [
-            asdict(point_of(seen, y, problem.metric, problem.scale, None, limit))
-            for limit in range(1, seen.num_layers + 1)
-        ],
+        "limits": [asdict(point) for point in limits],
         "own": asdict(curve.own),
         "full": asdict(curve.full),
         "best": [] if chosen is None else [asdict(choice.test) for choice in chosen.best],
@@ -159,24 +155,24 @@ def cost_curves(
 def _confusion(found: Evaluation, problem: Problem) -> list[list[int]] | None:
     if problem.task != "classification" or problem.out_channels > CLASSES:
         return None
-    labels = range(problem.out_channels)
-    return confusion_matrix(found.y, found.out.argmax(dim=-1), labels=list(labels)).tolist()
+    labels = list(range(problem.out_channels))
+    return confusion_matrix(found.y, found.out.argmax(dim=-1), labels=labels).tolist()
 
 
 def _class_names(dataset: str, problem: Problem) -> list[str]:
     if problem.task != "classification":
         return []
-    known = NAMES.get(dataset, ())
-    if len(known) == problem.out_channels:
-        return list(known)
+    names = NAMES.get(dataset, ())
+    if len(names) == problem.out_channels:
+        return list(names)
     return [f"class {k}" for k in range(problem.out_channels)]
 
 
 def _dirichlet(model: GraphModel, batches: Batches) -> list[float] | None:
     """The energy by layer, of the graph or of the first batch of test graphs."""
-    units = batches.whole() or batches.part("test")[0]
+    batch = batches.whole() or batches.part("test")[0]
     try:
-        states = stacked_states(model, units.x, units.adj, units.edge_attr)
-    except ValueError:  # a model whose states are not seen
+        states = stacked_states(model, batch.x, batch.adj, batch.edge_attr)
+    except ValueError:  # the model does not take one state through its layers
         return None
-    return dirichlet_energy(states, units.adj).tolist()
+    return dirichlet_energy(states, batch.adj).tolist()

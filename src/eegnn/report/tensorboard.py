@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from eegnn.train.run import RunFolder
@@ -15,9 +14,10 @@ Line = dict[str, Any]
 class EventFiles:
     """Writes event files beside a run, in the folder ``tensorboard``.
 
-    ``metrics.jsonl`` is the record and event files are a view of it: what earlier lives of the run
-    wrote is purged when writing begins, and all finished epochs are written again. So each epoch is
-    shown once, however often the run was stopped, and also if TensorBoard was asked for late.
+    ``metrics.jsonl`` is the record and event files are a view of it: what was written before the
+    run was last resumed is purged when writing begins, and all finished epochs are written again.
+    So each epoch is shown once, however often the run was stopped, and also if TensorBoard was
+    asked for late.
 
     Used as a context around training, and called after each epoch with its line.
 
@@ -59,27 +59,23 @@ class EventFiles:
     def __enter__(self) -> EventFiles:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._writer is None and error is None:  # the run was finished before
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._writer is None and kind is None:  # the run was finished before
             self._begin()
         if self._writer is not None:
             self._writer.close()
 
 
 def scalars(line: Line) -> Iterator[tuple[str, float]]:
-    """Name the numbers of an epoch; TensorBoard makes a group of those with the same start.
+    """Yield the numbers of an epoch with their names; TensorBoard groups names by their prefix.
 
     Args:
         line: of ``metrics.jsonl``.
     """
     yield "loss", line["loss"]
     yield "score/val", line["val"]
-    yield "score/test", line["test"]
+    if line["test"] is not None:
+        yield "score/test", line["test"]
     yield "exit/mean", line["exit_mean"]
     for name, layer in zip(("q10", "q50", "q90"), line["exit_quantiles"], strict=True):
         yield f"exit/{name}", layer

@@ -1,4 +1,4 @@
-"""What a person reads in the terminal."""
+"""Texts and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.console import Group
 from rich.table import Table
 
 from eegnn.analysis.calibrate import KEPT, Calibration, Choice
-from eegnn.experiments.demo import DemoResult
 from eegnn.nn.exits import Exits
+from eegnn.train.demo import DemoResult
 
 
 def exit_histogram(exits: Exits, width: int = 40) -> Table:
-    """Make a bar for each layer from 1 to the last at which someone left."""
+    """Make a bar for each layer from 1 to the last at which a unit left."""
     table = Table(box=None, pad_edge=False)
     table.add_column("layer", justify="right")
     table.add_column("left", justify="right")
@@ -29,7 +29,7 @@ def exit_histogram(exits: Exits, width: int = 40) -> Table:
 
 
 def demo_report(result: DemoResult) -> Group:
-    """Say what the demo found."""
+    """Return the result of the demo: exit layers, scores and times."""
     exits = result.exits
     return Group(
         f"\nWho left when (of {exits.layer.numel():,} nodes, budget {exits.num_layers}):",
@@ -44,7 +44,7 @@ def demo_report(result: DemoResult) -> Group:
 
 
 def run_report(summary: dict[str, Any], folder: Path) -> str:
-    """Say how a training run ended, and where it is.
+    """Return the result of a training run, and where it is.
 
     Args:
         summary: of the run.
@@ -62,7 +62,7 @@ def run_report(summary: dict[str, Any], folder: Path) -> str:
 
 
 def calibration_table(found: Calibration, costs: Sequence[float], tolerance: float) -> Table:
-    """Make a line for each rule: what it is, and what it costs and scores."""
+    """Make a row for each exit rule: what it is, and what it costs and scores."""
     table = Table(box=None, pad_edge=False)
     for heading in ("", "threshold", "layers", "cost", found.metric, "test cost", "test"):
         table.add_column(heading, justify="left" if heading == "" else "right")
@@ -79,8 +79,8 @@ def calibration_table(found: Calibration, costs: Sequence[float], tolerance: flo
             f"{test.score:.4f}",
         )
 
-    add("own rule", Choice(found.val.own, found.test.own))
-    add("full depth", Choice(found.val.full, found.test.full))
+    add("own rule", found.own)
+    add("full depth", found.full)
     worse = f", {tolerance:g} worse at most" if tolerance else ""
     add(f"cheapest as good as own{worse}", found.for_score(tolerance))
     add(f"cheapest to keep {KEPT:.0%}", found.keeping())

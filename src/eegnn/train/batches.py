@@ -1,4 +1,4 @@
-"""From a problem to what the loop iterates over."""
+"""Mini-batches of a problem, for training and for evaluation."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from eegnn.blocks.inference import check_model
-from eegnn.blocks.partition import partition
 from eegnn.data.categories import one_hot
 from eegnn.data.problem import Problem
+from eegnn.distributed import ALONE, Ranks
+from eegnn.engine.blocked.inference import check_model
+from eegnn.engine.blocked.partition import partition
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
-from eegnn.train.distributed import ALONE, Ranks
 
 
 @dataclass(frozen=True)
-class Units:
-    """Graphs as one, and the units among them that count.
+class MiniBatch:
+    """Graphs side by side, and the units (nodes or graphs) among them that have a loss and a score.
 
     Attributes:
-        nodes, edges: features as the problem has them, or ``None``.
+        raw_x, raw_edge_attr: features as the problem has them, or ``None``.
         adj: the graph, or the graphs side by side.
         y: labels of all units; ``None`` where there are none to learn from.
-        index: which units count, ``None`` for all.
-        stand_in: none counts: what a rank takes who has no part in a batch, so that it takes part
-            in the step.
+        index: the units with a loss and a score; ``None`` for all.
+        is_dummy: no unit has a loss. A rank takes such a batch when there is no graph left for it,
+            so that it still takes part in the step.
         node_categories, edge_categories: see :class:`~eegnn.data.problem.Problem`.
     """
 
-    nodes: Tensor | None
-    edges: Tensor | None
+    raw_x: Tensor | None
+    raw_edge_attr: Tensor | None
     adj: Adjacency
     y: Tensor | None
     index: Tensor | None = None
-    stand_in: bool = False
+    is_dummy: bool = False
     node_categories: tuple[int, ...] = ()
     edge_categories: tuple[int, ...] = ()
 
@@ -46,46 +46,46 @@ class Units:
     @property
     def x(self) -> Tensor | None:
         """Node features as a model takes them, ``[n, in_channels]``."""
-        return None if self.nodes is None else one_hot("x", self.nodes, self.node_categories)
+        return None if self.raw_x is None else one_hot("x", self.raw_x, self.node_categories)
 
     @property
     def edge_attr(self) -> Tensor | None:
         """Edge features as a model takes them, ``[E, edge_dim]``."""
-        if self.edges is None:
+        if self.raw_edge_attr is None:
             return None
-        return one_hot("edge_attr", self.edges, self.edge_categories)
+        return one_hot("edge_attr", self.raw_edge_attr, self.edge_categories)
 
     @property
     def labels(self) -> Tensor:
-        """Labels of the units that count."""
+        """Labels of the units with a loss."""
         assert self.y is not None
-        return self.y if self.index is None else self.y[self.index]
+        return self.select(self.y)
 
     @property
-    def count(self) -> int:
-        """How many units count."""
-        return 0 if self.stand_in else len(self.labels)
+    def num_targets(self) -> int:
+        """The number of units with a loss."""
+        return 0 if self.is_dummy else len(self.labels)
 
-    def of(self, out: Tensor) -> Tensor:
-        """Outputs of the units that count."""
-        return out if self.index is None else out[self.index]
+    def select(self, values: Tensor) -> Tensor:
+        """Return the rows of the units with a loss, from a row for each unit."""
+        return values if self.index is None else values[self.index]
 
 
 class Batches:
-    """The parts of a problem, batched.
+    """The training, validation and test part of a problem, as mini-batches.
 
-    A single graph is taken whole, the parts then differing in the nodes that count, or cut into
-    blocks, of which training takes one after the other with the neighbours of its nodes. With many
-    graphs or blocks, training takes them in a new random order each epoch.
+    A single graph is one batch, and the parts differ in ``index``; or it is cut into blocks, and
+    training takes a block at a time with the neighbours of its nodes. With many graphs or blocks,
+    training takes them in a new random order each epoch.
 
-    Several ranks share the graphs of each batch of training, and the batches of a part, which are
-    those that a single process has.
+    Several ranks share the graphs of each training batch, and the batches of a part in evaluation,
+    which are those of a single process.
 
     Args:
         problem: what to train on.
         batch_size: graphs a batch, of all ranks together.
         with_edges: whether the model takes edge features.
-        blocks: cut the one graph into so many; 0 to take it whole.
+        blocks: cut a single graph into this many; 0 to take it whole.
         ranks: this process and those it shares with.
     """
 
@@ -108,17 +108,17 @@ class Batches:
         self.ranks = ranks
         self.batch_size = batch_size
         self.with_edges = with_edges
-        self._fixed: dict[str, list[Units]] = {}
-        self._whole = None if problem.inductive else self._gather(problem.graphs)
+        self._parts: dict[str, list[MiniBatch]] = {}
+        self._whole = None if problem.inductive else self._collate(problem.graphs)
         self.blocks = None
         if blocks and self._whole is not None:
             self.blocks = partition(self._whole.adj, num_blocks=blocks)
 
-    def training(self, generator: torch.Generator) -> Iterator[Units]:
-        """The own share of the training part, for one epoch.
+    def training(self, generator: torch.Generator) -> Iterator[MiniBatch]:
+        """Yield this rank's share of the training part, for one epoch.
 
         Args:
-            generator: the same on all ranks.
+            generator: of the order; in the same state on all ranks.
         """
         if self.blocks is not None:
             yield from self._block_batches(torch.randperm(len(self.blocks), generator=generator))
@@ -128,54 +128,54 @@ class Batches:
             return
         order = self.problem.train[torch.randperm(self.problem.train.numel(), generator=generator)]
         for index in order.split(self.batch_size):
-            own = self.ranks.share(index)
-            if own.numel():
-                yield self._batch(own)
+            shard = self.ranks.shard(index)
+            if shard.numel():
+                yield self._load(shard)
             else:
-                yield replace(self._batch(index[:1]), stand_in=True)
+                yield replace(self._load(index[:1]), is_dummy=True)
 
-    def part(self, name: str) -> list[Units]:
-        """The own batches of ``"train"``, ``"val"`` or ``"test"``, in a fixed order, made once."""
-        if name not in self._fixed:
+    def part(self, name: str) -> list[MiniBatch]:
+        """Return this rank's batches of ``"train"``, ``"val"`` or ``"test"``, in a fixed order."""
+        if name not in self._parts:
             index: Tensor = getattr(self.problem, name)
             if self._whole is not None:
-                self._fixed[name] = [replace(self._whole, index=index)]
+                self._parts[name] = [replace(self._whole, index=index)]
             else:
-                own = self.ranks.share(index.split(self.batch_size))
-                self._fixed[name] = [self._batch(i) for i in own]
-        return self._fixed[name]
+                shard = self.ranks.shard(index.split(self.batch_size))
+                self._parts[name] = [self._load(i) for i in shard]
+        return self._parts[name]
 
-    def whole(self) -> Units | None:
-        """The one graph with all its nodes, where there is just one."""
+    def whole(self) -> MiniBatch | None:
+        """Return the single graph with all its nodes; ``None`` where there are many graphs."""
         return self._whole
 
-    def _block_batches(self, order: Tensor) -> Iterator[Units]:
-        """A batch for each block that has nodes to train on; their neighbours do not count."""
+    def _block_batches(self, order: Tensor) -> Iterator[MiniBatch]:
+        """Yield a batch for each block with training nodes; only the nodes of its core count."""
         whole, blocks = self._whole, self.blocks
         assert whole is not None
         assert whole.y is not None
         assert blocks is not None
-        training = torch.zeros(blocks.num_nodes, dtype=torch.bool)
-        training[self.problem.train] = True
-        for number in order.tolist():
-            if not training[blocks.cores[number]].any():
+        is_training = torch.zeros(blocks.num_nodes, dtype=torch.bool)
+        is_training[self.problem.train] = True
+        for block in order.tolist():
+            if not is_training[blocks.cores[block]].any():
                 continue
-            nodes, adj = blocks.subgraph(number, hops=1)
-            counts = training[nodes] & (blocks.assignment[nodes] == number)
+            nodes, adj = blocks.subgraph(block, hops=1)
+            is_target = is_training[nodes] & (blocks.assignment[nodes] == block)
             yield replace(
                 whole,
-                nodes=None if whole.nodes is None else whole.nodes[nodes],
+                raw_x=None if whole.raw_x is None else whole.raw_x[nodes],
                 adj=adj,
                 y=whole.y[nodes],
-                index=counts.nonzero().view(-1),
+                index=is_target.nonzero().view(-1),
             )
 
-    def _batch(self, index: Tensor) -> Units:
-        return self._gather([self.problem.graphs[i] for i in index.tolist()])
+    def _load(self, index: Tensor) -> MiniBatch:
+        return self._collate([self.problem.graphs[i] for i in index.tolist()])
 
-    def _gather(self, graphs: Sequence[Data]) -> Units:
+    def _collate(self, graphs: Sequence[Data]) -> MiniBatch:
         problem = self.problem
-        return gather(graphs, self.with_edges, problem.node_categories, problem.edge_categories)
+        return collate(graphs, self.with_edges, problem.node_categories, problem.edge_categories)
 
 
 def check_blocks(model: GraphModel) -> None:
@@ -185,23 +185,22 @@ def check_blocks(model: GraphModel) -> None:
         raise ValueError("blocks are trained on without edge features, which this data set has")
 
 
-def gather(
+def collate(
     graphs: Sequence[Data],
     with_edges: bool,
     node_categories: tuple[int, ...] = (),
     edge_categories: tuple[int, ...] = (),
-) -> Units:
+) -> MiniBatch:
     """Put graphs side by side, with or without their edge features."""
-    if len(graphs) == 1:  # as it is: a large graph is not copied
+    if len(graphs) == 1:  # a large graph is not copied
         data, batch = graphs[0], None
     else:
         data = Batch.from_data_list(list(graphs))
         batch = data.batch
-    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch, num_graphs=len(graphs))
-    return Units(
+    return MiniBatch(
         data.x,
         data.edge_attr if with_edges else None,
-        adj,
+        Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch, num_graphs=len(graphs)),
         data.y,
         node_categories=node_categories,
         edge_categories=edge_categories,

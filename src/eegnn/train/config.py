@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -94,10 +95,15 @@ def make_config(*layers: dict[str, Any]) -> Config:
         raise ValueError(f"{key}: {message}{given}") from None
 
 
-def parse_overrides(pairs: list[str]) -> dict[str, Any]:
-    """Turn ``["lr=0.003", "options.nu0=0"]`` into a dictionary; values are JSON, or else text."""
-    settings: dict[str, Any] = {}
-    for pair in pairs:
+def parse_overrides(pairs: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
+    """Return what the command line changes, as a dictionary.
+
+    Args:
+        pairs: such as ``["lr=0.003", "options.nu0=0"]``; values are JSON, or else text.
+        **flags: settings with a flag of their own; ``None`` for one that was not given.
+    """
+    settings = {name: value for name, value in flags.items() if value is not None}
+    for pair in pairs or ():
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise ValueError(f"--set needs key=value, got {pair!r}")

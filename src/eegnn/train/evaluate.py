@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from eegnn.blocks.inference import infer
+from eegnn.engine.blocked.block import Blocks
+from eegnn.engine.blocked.inference import infer
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import Batches, Units
+from eegnn.train.batches import Batches, MiniBatch
 from eegnn.train.metrics import score_of
 
 
@@ -45,7 +46,6 @@ def evaluate(
 ) -> dict[str, Evaluation]:
     """Evaluate parts of a problem; a single graph is passed through the model once.
 
-    One that is cut into blocks goes through it block by block, with the same result.
     Ranks share the batches, and each gets the outputs of all: batches are those of a single
     process, and so are the outputs, bit by bit.
 
@@ -55,53 +55,39 @@ def evaluate(
         parts: names of parts.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
     """
-    whole = batches.whole()
+    whole, outputs = batches.whole(), {}
     if whole is not None:
-        if batches.blocks is None:
-            done = model.predict(whole.x, whole.adj, whole.edge_attr, **knobs)
-        else:
-            done = infer(model, whole.x, batches.blocks, whole.edge_attr, **knobs)
-        return {name: _joined([_answers(batches.part(name)[0], *done)], batches) for name in parts}
-    return {
-        name: _joined(
-            [
-                _answers(units, *model.predict(units.x, units.adj, units.edge_attr, **knobs))
-                for units in batches.part(name)
-            ],
-            batches,
-        )
-        for name in parts
-    }
+        out, exits = predict_batch(model, whole, batches.blocks, **knobs)
+        for name in parts:
+            outputs[name] = [_select(batches.part(name)[0], out, exits)]
+    else:
+        for name in parts:
+            outputs[name] = [
+                _select(batch, *predict_batch(model, batch, **knobs))
+                for batch in batches.part(name)
+            ]
+    return {name: _evaluation(model, batches, outputs[name]) for name in parts}
 
 
-class _Answers(NamedTuple):
-    """Of one batch, for the units that count."""
-
-    out: Tensor
-    y: Tensor
-    layer: Tensor
-    time: Tensor
-    num_layers: int
-
-
-def _answers(units: Units, out: Tensor, exits: Exits) -> _Answers:
-    return _Answers(
-        units.of(out),
-        units.labels,
-        units.of(exits.layer),
-        units.of(exits.time),
-        exits.num_layers,
-    )
+def predict_batch(
+    model: GraphModel, batch: MiniBatch, blocks: Blocks | None = None, **knobs: Any
+) -> tuple[Tensor, Exits]:
+    """Return ``model.predict`` of all units of a batch, computed block by block if it is cut."""
+    if blocks is None:
+        return model.predict(batch.x, batch.adj, batch.edge_attr, **knobs)
+    return infer(model, batch.x, blocks, batch.edge_attr, **knobs)
 
 
-def _joined(own: list[_Answers], batches: Batches) -> Evaluation:
-    problem, done = batches.problem, batches.ranks.collect(own)
-    out, y = torch.cat([d.out for d in done]).float(), torch.cat([d.y for d in done])
-    return Evaluation(
-        out=out,
-        y=y,
-        layer=torch.cat([d.layer for d in done]),
-        time=torch.cat([d.time for d in done]),
-        num_layers=done[0].num_layers,
-        score=score_of(out, y, problem.metric, problem.scale),
-    )
+def _select(batch: MiniBatch, out: Tensor, exits: Exits) -> tuple[Tensor, ...]:
+    """Outputs, labels, exit layers and exit times of the units with a score."""
+    select = batch.select
+    return select(out), batch.labels, select(exits.layer), select(exits.time)
+
+
+def _evaluation(model: GraphModel, batches: Batches, own: list[tuple[Tensor, ...]]) -> Evaluation:
+    """Concatenate the outputs of the batches of all ranks, and score them."""
+    columns = zip(*batches.ranks.gather_shards(own), strict=True)
+    out, y, layer, time = (torch.cat(column) for column in columns)
+    problem = batches.problem
+    score = score_of(out, y, problem.metric, problem.scale)
+    return Evaluation(out.float(), y, layer, time, model.num_layers, score)

@@ -9,7 +9,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,17 @@ from torch import Tensor
 
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
+from eegnn.distributed import ALONE, Ranks
 from eegnn.io import save, write_atomically
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import Batches, Units, check_blocks
+from eegnn.train.batches import Batches, MiniBatch, check_blocks
 from eegnn.train.config import Config, make_config, parse_encoding
-from eegnn.train.distributed import ALONE, Ranks
+from eegnn.train.distributed import average_buffers, global_means, seed_rank, sum_gradients
 from eegnn.train.evaluate import Evaluation, evaluate
-from eegnn.train.gradients import GradientNorms
-from eegnn.train.hints import ExitHints
 from eegnn.train.losses import choose_loss
 from eegnn.train.metrics import better
 from eegnn.train.models import build_model
+from eegnn.train.monitor import ExitMonitor, GradientNorms
 from eegnn.train.run import RunFolder
 
 
@@ -39,23 +39,22 @@ class TrainingError(RuntimeError):
 
 @dataclass
 class Progress:
-    """Where training is; what `state.pt` keeps besides weights and random numbers."""
+    """The epochs so far; what `state.pt` keeps besides weights and random numbers."""
 
     epoch: int = 0
     best_epoch: int = 0
     best_val: float | None = None
-    best_test: float | None = None
     seconds: float = 0.0
 
 
 class Trainer:
-    """Trains a model on a problem and keeps the books in a run folder.
+    """Trains a model on a problem and records the run in a folder.
 
     After each epoch all that training depends on is on disk: weights, optimiser, schedule, random
     numbers and the best epoch so far. A run that was killed and resumed ends with the same bits as
     one that was not.
 
-    Several ranks each hold the model and step together; rank 0 alone touches the folder.
+    Several ranks each hold the model and step together; rank 0 alone reads and writes the folder.
 
     Args:
         config: everything that decides the run.
@@ -75,18 +74,21 @@ class Trainer:
         if config.blocks:
             check_blocks(self.model)
         if ranks.size > 1:
-            ranks.seed(config.seed, 0)
+            seed_rank(ranks, config.seed, 0)
         with_edges = self.model.edge_dim is not None
         self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, ranks)
         self.problem = problem
         self.loss = choose_loss(config.loss, problem.task)
-        self.optimizer = _optimizer(config, self.model)
+        optimizer = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        self.optimizer: torch.optim.Optimizer = optimizer(
+            self.model.parameters(), lr=config.lr, weight_decay=config.weight_decay
+        )
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
         self._gradients = GradientNorms(self.model)
-        self._hints = ExitHints(config, self.model)
-        self._metrics = hashlib.sha256()
+        self._exits = ExitMonitor(config, self.model)
+        self._metrics_hash = hashlib.sha256()
 
     def fit(self, on_epoch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Train to the end and return the summary.
@@ -99,55 +101,52 @@ class Trainer:
         """
         while not self._done():
             line = self._epoch()
-            improved = better(self.problem.metric, line["val"], self.progress.best_val)
-            if improved:
-                self.progress.best_val, self.progress.best_test = line["val"], line["test"]
-                self.progress.best_epoch = self.progress.epoch
-            random = torch.cat(self.ranks.gather(torch.get_rng_state()))
-            if self.ranks.leads:
-                self._write(line, improved, random)
+            random = torch.cat(self.ranks.all_gather(torch.get_rng_state()))
+            if self.ranks.is_main:
+                self._write(line, random)
             if on_epoch is not None:
                 on_epoch(line)
         return self._finish()
 
-    def _write(self, line: dict[str, Any], improved: bool, random: Tensor) -> None:
-        self._metrics.update(self.folder.append_metrics(line))
-        if improved:
+    def _write(self, line: dict[str, Any], random: Tensor) -> None:
+        self._metrics_hash.update(self.folder.append_metrics(line))
+        if self.progress.best_epoch == self.progress.epoch:
             save(self.model, self.folder.model_path)
         self.folder.write_state(self._state(random))
 
     def resume(self) -> None:
-        """Take up the state on disk, if an epoch was finished.
+        """Continue from the state on disk, if an epoch was finished.
 
         With as many ranks as before, each goes on with its own random numbers. With another number
         they are drawn anew from the seed, the epoch and the rank.
         """
-        state = self.ranks.first(self._read)
+        state = self.ranks.on_main(self._read_state)
         if state is None:
             return
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
+        state["progress"].pop("best_test", None)  # older states have it
         self.progress = Progress(**state["progress"])
         random = state["random"].view(-1, torch.get_rng_state().numel())
         if len(random) == self.ranks.size:
             torch.set_rng_state(random[self.ranks.rank].clone())  # a view crashes torch 2.13
         else:
-            self.ranks.seed(self.config.seed, self.progress.epoch)
+            seed_rank(self.ranks, self.config.seed, self.progress.epoch)
 
-    def _read(self) -> dict[str, Any] | None:
-        """The state on disk, after the metrics of epochs that it does not know are forgotten."""
-        self.folder.sweep()
+    def _read_state(self) -> dict[str, Any] | None:
+        """Read the state on disk, and remove the metrics of epochs that came after it."""
+        self.folder.remove_temporary_files()
         state = self.folder.state()
         if state is None:
             self.folder.truncate_metrics(0)
             return None
-        # A setting that the state does not know, because it is younger, had its default.
+        # A setting that is younger than the state had its default.
         if make_config(json.loads(state["config"])) != self.config:
             raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
-        self._metrics.update(self.folder.truncate_metrics(state["progress"]["epoch"]))
-        if self._metrics.hexdigest() != state["metrics"]:
+        self._metrics_hash.update(self.folder.truncate_metrics(state["progress"]["epoch"]))
+        if self._metrics_hash.hexdigest() != state["metrics"]:
             raise ValueError(f"{self.folder.path / 'metrics.jsonl'} is damaged: it was changed")
         return state
 
@@ -157,111 +156,128 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
-            "random": random,  # of each rank, one after the other
-            "progress": vars(self.progress),
+            "random": random,  # of all ranks, one after the other
+            "progress": asdict(self.progress),
             "config": self.config.model_dump_json(),
-            "metrics": self._metrics.hexdigest(),
+            "metrics": self._metrics_hash.hexdigest(),
         }
 
     def _done(self) -> bool:
         p, patience = self.progress, self.config.patience
-        waited = patience is not None and p.epoch - p.best_epoch >= patience
-        return p.epoch >= self.config.epochs or waited
+        out_of_patience = patience is not None and p.epoch - p.best_epoch >= patience
+        return p.epoch >= self.config.epochs or out_of_patience
 
     def _epoch(self) -> dict[str, Any]:
+        """Train for an epoch, evaluate, and return the line of ``metrics.jsonl``."""
         start = time.perf_counter()
         self.progress.epoch += 1
-        self.model.train()
-        self.model.before_epoch(self.progress.epoch)
-        total, count = 0.0, 0
-        for units in self.batches.training(self.order):
-            loss, size = self._step(units)
-            total += loss * size
-            count += size
+        loss = self._train_epoch()
         lr = self.scheduler.get_last_lr()[0]
         self.scheduler.step()
-        self.ranks.average_buffers(self.model)
-        found = evaluate(self.model, self.batches, ("val", "test"))
-        exits = found["val"].exits
-        hint = self._hints.after(self.progress.epoch, exits)
-        if hint and self.ranks.leads:
-            warnings.warn(hint, stacklevel=2)
-        low, median, high = np.quantile(exits.layer.numpy(), (0.1, 0.5, 0.9))
+        average_buffers(self.ranks, self.model)
+        val, test = self._evaluate_epoch()
+        warning = self._exits.check(self.progress.epoch, val.exits)
+        if warning and self.ranks.is_main:
+            warnings.warn(warning, stacklevel=2)
         seconds = time.perf_counter() - start
         self.progress.seconds += seconds
         return {
             "epoch": self.progress.epoch,
-            "loss": total / count,
-            "val": found["val"].score,
-            "test": found["test"].score,
-            "exit_mean": float(exits.layer.double().mean()),
-            "exit_quantiles": [float(low), float(median), float(high)],
+            "loss": loss,
+            "val": val.score,
+            "test": None if test is None else test.score,
+            "exit_mean": float(val.layer.double().mean()),
+            "exit_quantiles": np.quantile(val.layer.numpy(), (0.1, 0.5, 0.9)).tolist(),
             "grad": self._gradients.mean(),
             "lr": lr,
             "seconds": seconds,
         }
 
-    def _step(self, units: Units) -> tuple[float, int]:
-        """One step of the optimiser; returns the loss and the number of units, of all ranks."""
+    def _train_epoch(self) -> float:
+        """Take the steps of an epoch, and return the mean loss of its units."""
+        self.model.train()
+        self.model.before_epoch(self.progress.epoch)
+        total, count = 0.0, 0
+        for batch in self.batches.training(self.order):
+            loss, size = self._step(batch)
+            total += loss * size
+            count += size
+        return total / count
+
+    def _evaluate_epoch(self) -> tuple[Evaluation, Evaluation | None]:
+        """Evaluate the validation and the test part, and note whether this epoch is the best.
+
+        Many graphs are tested in epochs with a new best validation score only: others do not
+        count. A single graph has both scores from one pass.
+        """
+        parts = ("val",) if self.problem.inductive else ("val", "test")
+        found = evaluate(self.model, self.batches, parts)
+        score, progress = found["val"].score, self.progress
+        if better(self.problem.metric, score, progress.best_val):
+            progress.best_val, progress.best_epoch = score, progress.epoch
+            if "test" not in found:
+                found |= evaluate(self.model, self.batches, ("test",))
+        return found["val"], found.get("test")
+
+    def _step(self, batch: MiniBatch) -> tuple[float, int]:
+        """Take a step of the optimiser; return the loss and the number of units, of all ranks."""
         self.optimizer.zero_grad()
-        x = units.x
+        x = batch.x
         kind, columns = parse_encoding(self.config.encoding)
         if kind == "lappe" and x is not None:  # eigenvectors come last
             x = flip_signs(x, slice(x.size(1) - columns, x.size(1)), self.order)
-        out, exits = self.model(x, units.adj, units.edge_attr, return_exits=True)
-        costs = units.adj.num_nodes if self.model.cost_of_nodes else exits.layer.numel()
-        over_units, over_costs = self.ranks.means(units.count, 0 if units.stand_in else costs)
-        loss = self.loss(out, units, over_units)
+        out, exits = self.model(x, batch.adj, batch.edge_attr, return_exits=True)
+        num_costs = batch.adj.num_nodes if self.model.cost_of_nodes else exits.layer.numel()
+        loss_mean, cost_mean = global_means(
+            self.ranks, batch.num_targets, 0 if batch.is_dummy else num_costs
+        )
+        loss = self.loss(out, batch, loss_mean)
         if not math.isfinite(loss.item()):
             raise TrainingError(
                 f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "
                 f"(now {self.config.lr:g}), clip_norm, or standardize=true"
             )
-        (loss + self.config.cost_weight * over_costs(exits.cost)).backward()
-        self.ranks.sum_gradients(self.model.parameters())
+        (loss + self.config.cost_weight * cost_mean(exits.cost)).backward()
+        sum_gradients(self.ranks, self.model.parameters())
         self._gradients.add()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
-        return loss.item(), over_units.total
+        return loss.item(), loss_mean.total
 
     def _finish(self) -> dict[str, Any]:
+        """Evaluate the weights of the best epoch, and write the summary."""
         if self.progress.best_epoch == 0:
             raise TrainingError("the validation score was never a number; nothing was kept")
-        found = evaluate(self._best(), self.batches, ("val", "test"))
-        config, p = self.config, self.progress
+        found = evaluate(self._best_model(), self.batches, ("val", "test"))
+        config, progress = self.config, self.progress
         summary = {
             "dataset": config.dataset,
             "model": config.model,
             "split": config.split,
             "seed": config.seed,
-            "epochs": p.epoch,
-            "best_epoch": p.best_epoch,
+            "epochs": progress.epoch,
+            "best_epoch": progress.best_epoch,
             "metric": self.problem.metric,
             "val": found["val"].score,
             "test": found["test"].score,
-            "params": sum(q.numel() for q in self.model.parameters()),
+            "params": sum(p.numel() for p in self.model.parameters()),
             "exits": found["test"].exits.summary(),
-            "seconds": p.seconds,
+            "seconds": progress.seconds,
             "notes": self.problem.notes,
         }
-        if self.ranks.leads:
+        if self.ranks.is_main:
             _write_exits(self.folder.path / "exits.npz", found)
             self.folder.write_summary(summary)
         return summary
 
-    def _best(self) -> GraphModel:
-        """The model of the best epoch, which rank 0 reads."""
+    def _best_model(self) -> GraphModel:
+        """Return the model of the best epoch, which rank 0 reads."""
         if self.ranks.size == 1:
             return self.folder.model()
         model = build_model(self.config, self.problem)
-        model.load_state_dict(self.ranks.first(lambda: self.folder.model().state_dict()))
+        model.load_state_dict(self.ranks.on_main(lambda: self.folder.model().state_dict()))
         return model
-
-
-def _optimizer(config: Config, model: GraphModel) -> torch.optim.Optimizer:
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
 
 
 def _schedule(config: Config) -> Callable[[int], float]:

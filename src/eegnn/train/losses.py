@@ -13,10 +13,10 @@ from torch.nn.functional import (
     mse_loss,
 )
 
-from eegnn.train.batches import Units
+from eegnn.train.batches import MiniBatch
 
 
-def _same(value: Tensor) -> Tensor:
+def _identity(value: Tensor) -> Tensor:
     return value
 
 
@@ -34,37 +34,33 @@ class Loss:
     """
 
     unit: Callable[..., Tensor]
-    outer: Callable[[Tensor], Tensor] = _same
+    outer: Callable[[Tensor], Tensor] = _identity
 
     def __call__(
-        self, out: Tensor, units: Units, mean: Callable[[Tensor], Tensor] = _same
+        self, out: Tensor, batch: MiniBatch, mean: Callable[[Tensor], Tensor] = _identity
     ) -> Tensor:
-        """Return a scalar, for the output of all units.
+        """Return a scalar.
 
         Args:
-            out: of a model, for these units.
-            units: those of one rank.
-            mean: from the average over these to that over the units of all ranks.
+            out: outputs of a model for all units of the batch.
+            batch: that of this rank.
+            mean: maps the average over this batch to that over the batches of all ranks.
         """
-        return self.outer(mean(self.unit(units.of(out), units.labels)))
+        return self.outer(mean(self.unit(batch.select(out), batch.labels)))
 
 
-_OF_TASK: dict[str, Callable[..., Tensor]] = {
-    "classification": cross_entropy,
-    "multilabel": binary_cross_entropy_with_logits,
-    "regression": mse_loss,
+_OF_TASK = {
+    "classification": Loss(cross_entropy),
+    "multilabel": Loss(binary_cross_entropy_with_logits),
+    "regression": Loss(mse_loss),
 }
-_BY_NAME: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = {
-    "mse": (mse_loss, _same),
-    "l1": (l1_loss, _same),
-    "log10_mse": (mse_loss, _log10),
-}
+_BY_NAME = {"mse": Loss(mse_loss), "l1": Loss(l1_loss), "log10_mse": Loss(mse_loss, _log10)}
 
 
 def choose_loss(name: str, task: str) -> Loss:
     """Return the loss; ``"auto"`` is the usual one of the task."""
     if name == "auto":
-        return Loss(_OF_TASK[task])
+        return _OF_TASK[task]
     if task != "regression":
         raise ValueError(f"loss={name!r} is for regression, but the task is {task}")
-    return Loss(*_BY_NAME[name])
+    return _BY_NAME[name]

@@ -9,69 +9,59 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from eegnn.data.download import data_root
 from eegnn.data.encodings import encode
-from eegnn.data.mirror import data_root
 from eegnn.data.open import open_problem
 from eegnn.data.problem import Problem
 from eegnn.train.config import Config, parse_encoding
 
 
 def prepare(config: Config, root: Path | None = None) -> Problem:
-    """Open the data set of a configuration and treat its features as it says.
+    """Open the data set of a configuration and preprocess its features.
 
     Args:
         config: names the data set, the split, and what to do with the features.
         root: the data folder; ``None`` for the default.
     """
     problem = _encoded(open_problem(config.dataset, config.split, root), config, root)
-    return standardized(problem) if config.standardize else problem
+    if not config.standardize:
+        return problem
+    return replace(problem, graphs=standardize(problem.graphs, problem))
 
 
-def prepare_others(
+def prepare_unseen(
     graphs: Sequence[Data], config: Config, root: Path | None = None
 ) -> Sequence[Data]:
-    """Treat graphs that a run has not seen as it treated its own."""
+    """Preprocess graphs that are not part of a run's data set as the run did its own."""
     if config.encoding == "none" and not config.standardize:
         return graphs
     own = open_problem(config.dataset, config.split, root)
-    everyone = torch.arange(len(graphs))
-    others = replace(
-        own, graphs=graphs, inductive=True, train=everyone, val=everyone, test=everyone
-    )
-    others = _encoded(others, config, root)
-    if not config.standardize:
-        return others.graphs
-    return _treated(others.graphs, _encoded(own, config, root))
+    index = torch.arange(len(graphs))
+    unseen = replace(own, graphs=graphs, inductive=True, train=index, val=index, test=index)
+    graphs = _encoded(unseen, config, root).graphs
+    return standardize(graphs, _encoded(own, config, root)) if config.standardize else graphs
 
 
-def standardized(problem: Problem) -> Problem:
-    """Shift and scale each feature to mean 0 and variance 1.
+def standardize(graphs: Sequence[Data], problem: Problem) -> Sequence[Data]:
+    """Shift and scale the features of graphs by the mean and variance of a problem's features.
 
-    The figures are those of the nodes that training sees: all nodes of a single graph, the
-    training graphs otherwise. A feature that does not vary becomes 0. Categories stay as they are.
+    Mean and variance are those of the nodes that training sees: all nodes of a single graph, those
+    of the training graphs otherwise. A feature that does not vary becomes 0. Categories are left
+    as they are.
     """
-    graphs = _treated(problem.graphs, problem)
-    return problem if graphs is problem.graphs else replace(problem, graphs=graphs)
+    numeric = slice(len(problem.node_categories), None)
+    if problem.graphs[0].x is None or problem.graphs[0].x[:, numeric].size(1) == 0:
+        return graphs
+    training = problem.train.tolist() if problem.inductive else [0]
+    x = torch.cat([problem.graphs[i].x[:, numeric] for i in training])
+    mean, std = x.mean(dim=0), x.std(dim=0, correction=0)
+    scale = torch.where(std > 0, 1 / std.clamp(min=1e-12), 0.0)
+    found = [graph.clone() for graph in graphs]
+    for graph in found:
+        graph.x[:, numeric] = (graph.x[:, numeric] - mean) * scale
+    return found
 
 
 def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:
     kind, columns = parse_encoding(config.encoding)
     return problem if kind == "none" else encode(problem, kind, columns, data_root(root))
-
-
-def _treated(graphs: Sequence[Data], problem: Problem) -> Sequence[Data]:
-    """Graphs with their numbers shifted and scaled by the figures of a problem."""
-    numbers = slice(len(problem.node_categories), None)
-    if problem.graphs[0].x is None or problem.graphs[0].x[:, numbers].size(1) == 0:
-        return graphs
-    seen = problem.train.tolist() if problem.inductive else [0]
-    x = torch.cat([problem.graphs[i].x[:, numbers] for i in seen])
-    mean, std = x.mean(dim=0), x.std(dim=0, correction=0)
-    scale = torch.where(std > 0, 1 / std.clamp(min=1e-12), 0.0)
-
-    def treat(graph: Data) -> Data:
-        graph = graph.clone()
-        graph.x[:, numbers] = (graph.x[:, numbers] - mean) * scale
-        return graph
-
-    return [treat(graph) for graph in graphs]

@@ -1,4 +1,4 @@
-"""A run on disk: what it was told, what it did, and how to go on."""
+"""A run on disk: its settings, its metrics, its best weights, and the state to resume from."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, get_args
 
 import torch
 
+from eegnn.distributed import launched_by_torchrun
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
-from eegnn.train.launched import started_together
 from eegnn.typing import Task
 
 
@@ -55,35 +55,34 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.path} holds a run already: go on with --resume, or choose another --out"
             )
-        about = {
+        content = {
             "config": config.model_dump(),
             "labels": {"task": task, "scale": scale},
             "versions": versions(),
             "commit": commit(),
         }
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / "config.json", _json(about))
+        write_atomically(self.path / "config.json", _json(content))
 
     def config(self) -> Config:
         """Read ``config.json``."""
-        path, about = self._about()
+        path, content = self._config_file()
         try:
-            return make_config(about["config"])
+            return make_config(content["config"])
         except (ValueError, KeyError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
 
     def labels(self) -> tuple[Task, float]:
         """Read from ``config.json`` the task, and the scale of predictions."""
-        path, about = self._about()
+        path, content = self._config_file()
         try:
-            task, scale = about["labels"]["task"], float(about["labels"]["scale"])
+            task, scale = content["labels"]["task"], float(content["labels"]["scale"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: labels must be there, {error!r}") from error
         if task not in get_args(Task):
             raise ValueError(f"{path} is damaged: the task is {task!r}")
         return task, scale
 
-    def _about(self) -> tuple[Path, dict[str, Any]]:
+    def _config_file(self) -> tuple[Path, dict[str, Any]]:
         path = self.path / "config.json"
         if not path.is_file():
             raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
@@ -124,8 +123,8 @@ class RunFolder:
                 f"another --out"
             ) from error
 
-    def sweep(self) -> None:
-        """Remove what writes that were killed left behind."""
+    def remove_temporary_files(self) -> None:
+        """Remove the temporary files of writes that were killed."""
         for file in self.path.glob(".*.????????????????"):
             file.unlink(missing_ok=True)
 
@@ -137,7 +136,7 @@ class RunFolder:
         return written
 
     def truncate_metrics(self, epochs: int) -> bytes:
-        """Forget epochs that were written but not finished; return what remains."""
+        """Remove the lines after the first ``epochs``, and return those that remain."""
         path = self.path / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         if len(lines) < epochs or any(not line.endswith(b"\n") for line in lines[:epochs]):
@@ -173,31 +172,30 @@ def versions() -> dict[str, str]:
     import numpy
     import torch_geometric
 
-    together = {"processes": os.environ["WORLD_SIZE"]} if started_together() else {}
-    return {
+    found = {
         "eegnn": version("eegnn"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__,
         "numpy": numpy.__version__,
         "threads": str(torch.get_num_threads()),
-        **together,
     }
+    if launched_by_torchrun():
+        found["processes"] = os.environ["WORLD_SIZE"]
+    return found
 
 
 def commit() -> str | None:
     """Return the git commit of a checkout, with ``+`` if files were changed; else ``None``."""
-    git = ["git", "-C", str(Path(__file__).parents[1])]
+    folder = str(Path(__file__).parents[1])
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", folder, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--untracked-files=no", "--", "."],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        head = git("rev-parse", "--short=12", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
     except (OSError, subprocess.CalledProcessError):
         return None
     return head + ("+" if changed else "")

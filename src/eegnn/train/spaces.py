@@ -2,137 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optuna import Trial
 
-Space = Callable[["Trial"], dict[str, Any]]
+Suggest = Callable[["Trial", str], Any]
+#: Settings as in a recipe, by name, ``options.NAME`` for arguments of the model. Each is a fixed
+#: value, or a function that draws one.
+Space = Mapping[str, Any]
 
 
-def _usual(trial: Trial) -> dict[str, Any]:
-    """What Co-GNN's search varies, which the paper takes over for all but ECHO."""
-    return {
-        "lr": trial.suggest_float("lr", 1e-3, 1e-2, log=True),
-        "hidden_channels": trial.suggest_categorical("hidden_channels", [32, 64, 128]),
-        "options": {"dropout": trial.suggest_categorical("dropout", [0.0, 0.2, 0.5])},
-    }
+def _float(low: float, high: float, log: bool = False) -> Suggest:
+    return lambda trial, name: trial.suggest_float(name, low, high, log=log)
 
 
-def _usual_sasgnn(trial: Trial) -> dict[str, Any]:
-    settings = _usual(trial)
-    settings["num_layers"] = trial.suggest_int("num_layers", 5, 20, step=5)
-    settings["options"]["step_size"] = trial.suggest_categorical("step_size", [0.1, 0.5, 1.0])
-    return settings
+def _int(low: int, high: int, step: int = 1) -> Suggest:
+    return lambda trial, name: trial.suggest_int(name, low, high, step=step)
 
 
-def _usual_eegnn(trial: Trial) -> dict[str, Any]:
-    settings = _usual(trial)
-    settings["num_layers"] = 21  # the paper's L = 20 counts from 0
-    settings["options"] |= {
-        "head_layers": trial.suggest_int("head_layers", 1, 3),
-        "head_channels": trial.suggest_categorical("head_channels", [4, 8, 16, 32, 64]),
-        "nu0": trial.suggest_categorical("nu0", [0.0, 0.1]),
-    }
-    return settings
+def _choice(*values: Any) -> Suggest:
+    return lambda trial, name: trial.suggest_categorical(name, list(values))
 
 
-def _echo(trial: Trial) -> dict[str, Any]:
-    return {
-        "lr": trial.suggest_float("lr", 1e-5, 1e-2, log=True),
-        "weight_decay": trial.suggest_float("weight_decay", 1e-8, 1e-3, log=True),
-        "hidden_channels": trial.suggest_int("hidden_channels", 32, 256),
-        "options": {},
-    }
+#: What Co-GNN's search varies, which the paper takes over for all but ECHO.
+_BASE: Space = {
+    "lr": _float(1e-3, 1e-2, log=True),
+    "hidden_channels": _choice(32, 64, 128),
+}
+_USUAL: Space = {**_BASE, "options.dropout": _choice(0.0, 0.2, 0.5)}
+_USUAL_SASGNN: Space = {
+    **_USUAL,
+    "num_layers": _int(5, 20, step=5),
+    "options.step_size": _choice(0.1, 0.5, 1.0),
+}
+_USUAL_EEGNN: Space = {
+    **_USUAL,
+    "num_layers": 21,  # the paper's L = 20 counts from 0
+    "options.head_layers": _int(1, 3),
+    "options.head_channels": _choice(4, 8, 16, 32, 64),
+    "options.nu0": _choice(0.0, 0.1),
+}
+_USUAL_COGNN: Space = {
+    **_USUAL,
+    "num_layers": _int(5, 12),
+    "options.action_layers": _int(1, 3),
+    "options.action_channels": _choice(4, 8, 16, 32),
+    "options.tau0": _choice(0.1, 0.5),
+    "options.skip": _choice(False, True),
+    "options.layer_norm": _choice(False, True),
+}
+#: What the reassessment of classic GNNs varies; dropout is within their layers.
+_CLASSIC: Space = {
+    **_BASE,
+    "options.conv_dropout": _choice(0.0, 0.2, 0.5),
+    "num_layers": _int(2, 15),
+    "options.residual": _choice(False, True),
+    "options.conv_norm": _choice(None, "layer", "batch"),
+}
 
-
-def _echo_sasgnn(trial: Trial) -> dict[str, Any]:
-    settings = _echo(trial)
-    settings["num_layers"] = trial.suggest_int("num_layers", 1, 40)
-    settings["options"]["step_size"] = trial.suggest_float("step_size", 0.01, 1.0)
-    return settings
-
-
-def _echo_eegnn(trial: Trial) -> dict[str, Any]:
-    settings = _echo(trial)
-    settings["num_layers"] = 40
-    settings["options"] |= {
-        "confidence": "sas",
-        "nu0": 1.0,
-        "head_layers": trial.suggest_int("head_layers", 1, 40),
-        "head_channels": trial.suggest_int("head_channels", 32, 128),
-    }
-    return settings
-
-
-def _echo_apgcn(trial: Trial) -> dict[str, Any]:
-    settings = _echo(trial)
-    settings["num_layers"] = 40
-    settings["options"]["decoder_layers"] = 4  # L_enc = 5, with the encoder
+_ECHO: Space = {
+    "lr": _float(1e-5, 1e-2, log=True),
+    "weight_decay": _float(1e-8, 1e-3, log=True),
+    "hidden_channels": _int(32, 256),
+    "num_layers": _int(1, 40),
+}
+_ECHO_SASGNN: Space = {**_ECHO, "options.step_size": _float(0.01, 1.0)}
+_ECHO_EEGNN: Space = {
+    **_ECHO,
+    "num_layers": 40,
+    "options.confidence": "sas",
+    "options.nu0": 1.0,
+    "options.head_layers": _int(1, 40),
+    "options.head_channels": _int(32, 128),
+}
+_ECHO_APGCN: Space = {
+    **_ECHO,
+    "num_layers": 40,
+    "options.decoder_layers": 4,  # L_enc = 5, with the encoder
     # The paper's μ weighs steps, from 1e-4 to 1e-2; here the share of the budget of 40 is weighed.
-    settings["cost_weight"] = trial.suggest_float("cost_weight", 40e-4, 40e-2, log=True)
-    return settings
-
-
-def _usual_cognn(trial: Trial) -> dict[str, Any]:
-    settings = _depth(_usual, 5, 12)(trial)
-    settings["options"] |= {
-        "action_layers": trial.suggest_int("action_layers", 1, 3),
-        "action_channels": trial.suggest_categorical("action_channels", [4, 8, 16, 32]),
-        "tau0": trial.suggest_categorical("tau0", [0.1, 0.5]),
-        "skip": trial.suggest_categorical("skip", [False, True]),
-        "layer_norm": trial.suggest_categorical("layer_norm", [False, True]),
-    }
-    return settings
-
-
-def _depth(base: Space, low: int, high: int) -> Space:
-    def space(trial: Trial) -> dict[str, Any]:
-        return {**base(trial), "num_layers": trial.suggest_int("num_layers", low, high)}
-
-    return space
-
-
-def _classic(trial: Trial) -> dict[str, Any]:
-    """What the reassessment of classic GNNs varies beside width, depth and dropout."""
-    settings = _depth(_usual, 2, 15)(trial)
-    settings["options"] |= {
-        "residual": trial.suggest_categorical("residual", [False, True]),
-        "conv_norm": trial.suggest_categorical("conv_norm", [None, "layer", "batch"]),
-    }
-    settings["options"]["conv_dropout"] = settings["options"].pop("dropout")
-    return settings
-
-
-_CLASSIC = ("sage", "gat", "gin", "gine", "gatedgcn", "gt")
-_DEEP = ("adgn", "swan", "graphcon")
+    "cost_weight": _float(40e-4, 40e-2, log=True),
+}
 
 #: By family of data sets and model. GRAFF is searched as SAS-GNN is.
 SPACES: dict[str, dict[str, Space]] = {
     "echo": {
-        "sasgnn": _echo_sasgnn,
-        "eegnn": _echo_eegnn,
-        "graff": _echo_sasgnn,
-        "apgcn": _echo_apgcn,
-        **dict.fromkeys(("gcn", "gcnii", "gin", *_DEEP), _depth(_echo, 1, 40)),
+        "sasgnn": _ECHO_SASGNN,
+        "eegnn": _ECHO_EEGNN,
+        "graff": _ECHO_SASGNN,
+        "apgcn": _ECHO_APGCN,
+        **dict.fromkeys(("gcn", "gcnii", "gin", "adgn", "swan", "graphcon"), _ECHO),
     },
     "usual": {
-        "sasgnn": _usual_sasgnn,
-        "eegnn": _usual_eegnn,
-        "gcn": _depth(_usual, 2, 10),
-        "graff": _usual_sasgnn,
-        "adgn": _usual_sasgnn,
-        "swan": _usual_sasgnn,
-        "cognn": _usual_cognn,
-        **dict.fromkeys(_CLASSIC, _classic),
+        "sasgnn": _USUAL_SASGNN,
+        "eegnn": _USUAL_EEGNN,
+        "gcn": {**_USUAL, "num_layers": _int(2, 10)},
+        **dict.fromkeys(("graff", "adgn", "swan"), _USUAL_SASGNN),
+        "cognn": _USUAL_COGNN,
+        **dict.fromkeys(("sage", "gat", "gin", "gine", "gatedgcn", "gt"), _CLASSIC),
     },
 }
 
 
-def find_space(dataset: str, model: str) -> Space:
-    """Return the search space for a data set and a model."""
+def suggest_settings(trial: Trial, dataset: str, model: str) -> dict[str, Any]:
+    """Draw settings from the search space for a data set and a model."""
     spaces = SPACES["echo" if dataset.startswith("echo-") else "usual"]
     if model not in spaces:
         raise ValueError(f"there is no search space for {model!r}; known are {', '.join(spaces)}")
-    return spaces[model]
+    settings: dict[str, Any] = {"options": {}}
+    for key, value in spaces[model].items():
+        name = key.removeprefix("options.")
+        target = settings if name == key else settings["options"]
+        target[name] = value(trial, name) if callable(value) else value
+    return settings

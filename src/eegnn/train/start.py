@@ -1,4 +1,4 @@
-"""Start a run, or take one up again."""
+"""Start a run, or resume one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eegnn.distributed import ALONE, Ranks
 from eegnn.train.config import Config, make_config
-from eegnn.train.distributed import ALONE, Ranks
 from eegnn.train.loop import Trainer
 from eegnn.train.prepare import prepare
 from eegnn.train.recipes import find_recipe, read_recipe
@@ -17,12 +17,12 @@ from eegnn.train.run import RunFolder
 def configure(
     dataset: str | None, model: str | None, recipe: Path | None, settings: dict[str, Any]
 ) -> Config:
-    """Put a configuration together: defaults, then the recipe, then what the user says.
+    """Make a configuration from the defaults, the recipe, and single settings, which win.
 
     Args:
         dataset, model: names; ``None`` to take them from the recipe.
         recipe: a file; ``None`` for the one that comes with eegnn for these names, if any.
-        settings: single settings, which win.
+        settings: single settings.
     """
     layers: list[dict[str, Any]] = []
     if recipe is None and dataset is not None:
@@ -40,34 +40,6 @@ def default_folder(config: Config) -> Path:
     return Path("runs") / f"{name}-{config.model}-split{config.split}-seed{config.seed}"
 
 
-def take_up(wanted: Config | None, folder: Path, resume: bool) -> tuple[Config, bool]:
-    """Settle what to train: what is wanted, or what the folder holds.
-
-    Args:
-        wanted: what the user asks for; ``None`` for whatever the folder holds.
-        folder: where the run is kept, or will be.
-        resume: go on with a run in the folder. Where there is none yet, a new one starts.
-
-    Returns:
-        The configuration, and whether there is a run to go on with.
-
-    Raises:
-        ValueError: the run in the folder is not the one that is wanted.
-    """
-    if not resume or (wanted is not None and not (folder / "config.json").exists()):
-        assert wanted is not None
-        return wanted, False
-    config = RunFolder(folder).config()
-    if wanted is not None and wanted != config:
-        old, new = config.model_dump(), wanted.model_dump()
-        key = next(key for key in new if new[key] != old[key])
-        raise ValueError(
-            f"{folder} holds a run with {key}={old[key]!r}, not {new[key]!r}: resume it with "
-            f"--resume --out alone, or choose another --out"
-        )
-    return config, True
-
-
 def train(
     config: Config,
     folder: Path,
@@ -79,22 +51,39 @@ def train(
     """Train and return the summary; a finished run is not trained again.
 
     Args:
-        config: everything that decides the run; with ``resume`` that of the folder.
+        config: everything that decides the run.
         folder: where the run is kept.
-        resume: go on with the run in ``folder``.
+        resume: go on with the run in ``folder``; where there is none yet, a new one starts.
         root: the data folder.
         on_epoch: called after each epoch with its line of ``metrics.jsonl``.
         ranks: this process and those it trains with.
+
+    Raises:
+        FileExistsError: there is a run in the folder already, and ``resume`` is not set.
+        ValueError: the run to be resumed has another configuration.
     """
     run = RunFolder(folder)
-    if resume and (done := ranks.first(run.summary)) is not None:
-        return done
-    if resume and ranks.first(run.config) != config:
-        raise ValueError(f"{folder} holds a run with another configuration")
-    problem = ranks.after_each_other(lambda: prepare(config, root))
+    resume = resume and ranks.on_main(lambda: _holds(run, config))
+    if resume and (summary := ranks.on_main(run.summary)) is not None:
+        return summary
+    problem = ranks.local_main_first(lambda: prepare(config, root))
     trainer = Trainer(config, problem, run, ranks)
     if resume:
         trainer.resume()
     else:
-        ranks.first(lambda: run.start(config, problem.task, problem.scale))
+        ranks.on_main(lambda: run.start(config, problem.task, problem.scale))
     return trainer.fit(on_epoch)
+
+
+def _holds(run: RunFolder, config: Config) -> bool:
+    """Whether the folder holds this run; an error if it holds another one."""
+    if not (run.path / "config.json").exists():
+        return False
+    old, new = run.config().model_dump(), config.model_dump()
+    for key in new:
+        if new[key] != old[key]:
+            raise ValueError(
+                f"{run.path} holds a run with {key}={old[key]!r}, not {new[key]!r}: resume it with "
+                f"--resume --out alone, or choose another --out"
+            )
+    return True

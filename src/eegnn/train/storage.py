@@ -1,4 +1,4 @@
-"""Where processes and machines that share work meet: an Optuna storage, and signs of life in it."""
+"""An Optuna storage through which processes and machines share work, with a heartbeat."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-#: A worker that has not been heard of for so many seconds is dead, and its work is done again.
-SILENCE = 120.0
+#: A worker without a heartbeat for this many seconds is dead, and its work is done again.
+HEARTBEAT_TIMEOUT = 120.0
 #: The attribute of a running trial that its worker counts up.
-SIGN = "sign_of_life"
+HEARTBEAT = "heartbeat"
 _JOURNALS, _DATABASES = (".log", ".journal"), (".db", ".sqlite", ".sqlite3")
 
 
@@ -35,7 +35,7 @@ def import_optuna() -> Any:
 
 
 def open_storage(where: str) -> Any:
-    """Open an Optuna storage, which is made if it is not there yet.
+    """Open an Optuna storage, or create it.
 
     Args:
         where: ``sqlite:///study.db`` or just ``study.db``, for processes of one machine;
@@ -72,18 +72,19 @@ def _open_journal(optuna: Any, path: str) -> Any:
 
 
 def _open_database(optuna: Any, url: str) -> Any:
-    """Processes that start together all make the tables, and Optuna lets all but one fail."""
+    """Open a database. Of processes that create its tables at the same time all but one fail."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
-    # SQLite lets one write at a time: who waits longer than its 5 s on a busy disk would fail. A
-    # connection to a server that was started anew is opened anew.
-    patient = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    # A connection to a server that was restarted is opened again.
+    options: dict[str, Any] = {"pool_pre_ping": True}
+    if url.startswith("sqlite"):  # it lets one process write at a time, and waits 5 s for it
+        options["connect_args"] = {"timeout": 60}
     name = url
-    for patience in range(10):
+    for attempt in range(10):
         try:
             name = make_url(url).render_as_string(hide_password=True)
-            return optuna.storages.RDBStorage(url, {"pool_pre_ping": True, **patient})
+            return optuna.storages.RDBStorage(url, options)
         except ArgumentError as error:
             raise ValueError(f"storage {name} is no URL that SQLAlchemy knows") from error
         except ImportError as error:
@@ -92,35 +93,35 @@ def _open_database(optuna: Any, url: str) -> Any:
             ) from error
         except DBAPIError as error:
             reason = error
-            time.sleep(0.1 * (patience + 1))
+            time.sleep(0.1 * (attempt + 1))
     raise ValueError(f"storage {name} cannot be opened: {reason.orig}")
 
 
 # Optuna's own heartbeat is not used: journals have none, and a worker that is killed between the
-# start of a trial and the first beat leaves a trial that runs for ever.
+# start of a trial and its first beat would leave a trial that runs for ever.
 @contextmanager
-def alive(storage: Any, trial_id: int) -> Iterator[threading.Event]:
-    """Give signs of life for a running trial.
+def heartbeat(storage: Any, trial_id: int) -> Iterator[threading.Event]:
+    """Show to other processes that a running trial is worked on.
 
     Yields:
-        An event that is set when the trial was taken away, since nobody heard of its worker.
+        An event that is set when another process has failed the trial, since it saw no heartbeat.
     """
     optuna = import_optuna()
     done, lost = threading.Event(), threading.Event()
 
-    def give_signs() -> None:
+    def beat() -> None:
         for number in count(1):
             try:
-                storage.set_trial_user_attr(trial_id, SIGN, number)
+                storage.set_trial_user_attr(trial_id, HEARTBEAT, number)
             except optuna.exceptions.UpdateFinishedTrialError:
                 lost.set()
-            except Exception:  # the storage cannot be reached; it may be at the next sign
+            except Exception:  # the storage cannot be reached; it may be at the next beat
                 storage.remove_session()
-            if lost.is_set() or done.wait(SILENCE / 8):
+            if lost.is_set() or done.wait(HEARTBEAT_TIMEOUT / 8):
                 storage.remove_session()
                 return
 
-    thread = threading.Thread(target=give_signs, daemon=True)
+    thread = threading.Thread(target=beat, daemon=True)
     thread.start()
     try:
         yield lost
@@ -129,11 +130,11 @@ def alive(storage: Any, trial_id: int) -> Iterator[threading.Event]:
         thread.join()
 
 
-class Silence:
+class StaleTrials:
     """Finds running trials whose workers are dead.
 
-    The clocks of machines differ: it is by the own clock that the sign of a trial has not changed
-    for :data:`SILENCE` seconds.
+    The clocks of machines differ: a trial is stale when its heartbeat has not changed for
+    :data:`HEARTBEAT_TIMEOUT` seconds by the clock of this process.
 
     Args:
         storage: see :func:`open_storage`.
@@ -143,18 +144,18 @@ class Silence:
     def __init__(self, storage: Any, study: Any) -> None:
         self._storage = storage
         self._study = study
-        self._heard: dict[int, tuple[Any, float]] = {}
+        self._last_beats: dict[int, tuple[Any, float]] = {}
 
     def fail(self) -> list[Any]:
-        """Fail trials whose workers are dead; each is returned to one process only."""
+        """Fail stale trials; each is returned to one process only."""
         optuna = import_optuna()
         states, now, failed = optuna.trial.TrialState, time.monotonic(), []
         for trial in self._study.get_trials(deepcopy=False, states=(states.RUNNING,)):
-            sign = trial.user_attrs.get(SIGN)
-            last, when = self._heard.setdefault(trial.number, (sign, now))
-            if sign != last:
-                self._heard[trial.number] = (sign, now)
-            elif now - when > SILENCE:
+            beat = trial.user_attrs.get(HEARTBEAT)
+            last, since = self._last_beats.setdefault(trial.number, (beat, now))
+            if beat != last:
+                self._last_beats[trial.number] = (beat, now)
+            elif now - since > HEARTBEAT_TIMEOUT:
                 trial_id = trial_id_of(self._storage, self._study, trial.number)
                 if finish(self._storage, trial_id, states.FAIL):
                     failed.append(trial)
@@ -178,5 +179,5 @@ def finish(storage: Any, trial_id: int, state: Any, values: Any = None) -> bool:
 
 
 def poll() -> None:
-    """Wait a moment before looking again at what others do."""
-    time.sleep(min(SILENCE / 8, 2.0))
+    """Wait a moment before looking again at what other processes do."""
+    time.sleep(min(HEARTBEAT_TIMEOUT / 8, 2.0))

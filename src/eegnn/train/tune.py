@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,16 @@ from eegnn.train.config import Config, make_config
 from eegnn.train.loop import TrainingError
 from eegnn.train.metrics import ERRORS
 from eegnn.train.prepare import prepare
-from eegnn.train.spaces import find_space
+from eegnn.train.spaces import suggest_settings
 from eegnn.train.start import train
-from eegnn.train.storage import Silence, alive, import_optuna, open_storage, poll, trial_id_of
+from eegnn.train.storage import (
+    StaleTrials,
+    heartbeat,
+    import_optuna,
+    open_storage,
+    poll,
+    trial_id_of,
+)
 
 
 def tune(
@@ -42,138 +50,147 @@ def tune(
     Returns:
         The best trial: ``number``, ``val``, ``params``, ``finished`` and ``recipe``.
     """
-    optuna = import_optuna()
-    opened = open_storage(storage)
-    study = _study(optuna, config, opened, prepare(config, root).metric)
-    again = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
-    silence, taken_away = Silence(opened, study), False
-
-    def objective(trial: Any) -> float:
-        nonlocal taken_away
-        # Numbers are given out by the storage, each once, so the first ``trials`` that repeat none
-        # are the study; another counts only if it repeats one whose worker died.
-        before = sum(number < trial.number for number in _originals(optuna, study))
-        if before >= trials and _repeats(optuna, trial) is None:
-            raise _Surplus
-        trial_id = trial_id_of(opened, study, trial.number)
-        with alive(opened, trial_id) as lost:
-            try:
-                return _run(optuna, trial, config, folder / f"trial-{trial.number}", root)
-            except optuna.TrialPruned:
-                raise
-            except BaseException as error:
-                finished = optuna.exceptions.UpdateFinishedTrialError
-                taken_away = lost.is_set() or isinstance(error, finished)
-                if not taken_away:
-                    again(study, opened.get_trial(trial_id))
-                raise
-
-    def told(study: Any, trial: Any) -> None:
-        if on_trial is not None and trial.state != optuna.trial.TrialState.FAIL:
-            on_trial(trial.number, trial.state.name.lower(), trial.value)
-
-    while True:
-        for trial in silence.fail():
-            again(study, trial)
-        if _has_work(optuna, study, trials):
-            taken_away = False
-            try:
-                study.optimize(objective, n_trials=1, catch=(_Surplus,), callbacks=[told])
-            except Exception:
-                if not taken_away:
-                    raise
-        elif study.get_trials(states=(optuna.trial.TrialState.RUNNING,), deepcopy=False):
-            poll()  # another process is at it, or was
-        else:
-            return _best(optuna, study, config, folder)
+    return _Search(config, trials, storage, folder, root, on_trial).run()
 
 
 class _Surplus(Exception):
     """Another process was faster: the study needs no further trial."""
 
 
-def _study(optuna: Any, config: Config, storage: Any, metric: str) -> Any:
-    study = optuna.create_study(
-        study_name=f"{config.dataset}-{config.model}",
-        storage=storage,
-        direction="minimize" if metric in ERRORS else "maximize",
-        load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
-    )
-    # A process that joins later must not repeat the draws of the first.
-    study.sampler = optuna.samplers.TPESampler(
-        seed=config.seed + len(study.trials), constant_liar=True
-    )
-    return study
+@dataclass
+class _Search:
+    """The study, as one of the processes that share it; the fields are those of :func:`tune`."""
 
+    config: Config
+    trials: int
+    storage: str
+    folder: Path
+    root: Path | None
+    on_trial: Callable[[int, str, float | None], None] | None
 
-def _has_work(optuna: Any, study: Any, trials: int) -> bool:
-    """Whether a trial is left to start."""
-    waiting = study.get_trials(states=(optuna.trial.TrialState.WAITING,), deepcopy=False)
-    return len(_originals(optuna, study)) < trials or bool(waiting)
+    def __post_init__(self) -> None:
+        self._optuna = optuna = import_optuna()
+        self._states = optuna.trial.TrialState
+        self._storage = open_storage(self.storage)
+        metric = prepare(self.config, self.root).metric
+        self._study = optuna.create_study(
+            study_name=f"{self.config.dataset}-{self.config.model}",
+            storage=self._storage,
+            direction="minimize" if metric in ERRORS else "maximize",
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
+        )
+        # A process that joins later must not repeat the draws of the first.
+        self._study.sampler = optuna.samplers.TPESampler(
+            seed=self.config.seed + len(self._study.trials), constant_liar=True
+        )
+        self._retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
+        self._stale = StaleTrials(self._storage, self._study)
+        self._lost_trial = False
 
+    def run(self) -> dict[str, Any]:
+        """Run trials until the study is complete, and return the best one."""
+        while True:
+            for trial in self._stale.fail():
+                self._retry(self._study, trial)
+            waiting = self._trials_in(self._states.WAITING)
+            if waiting or len(self._originals()) < self.trials:
+                self._run_trial()
+            elif self._trials_in(self._states.RUNNING):
+                poll()  # another process is working, or has died
+            else:
+                return self._write_best()
 
-def _originals(optuna: Any, study: Any) -> list[int]:
-    """The numbers of trials that repeat no other."""
-    retried = optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
-    return [t.number for t in study.get_trials(deepcopy=False) if retried(t) is None]
+    def _trials_in(self, *states: Any) -> list[Any]:
+        return self._study.get_trials(states=states or None, deepcopy=False)
 
+    def _run_trial(self) -> None:
+        """Run one trial, unless another process has started the last one."""
+        self._lost_trial = False
+        try:
+            self._study.optimize(
+                self._objective, n_trials=1, catch=(_Surplus,), callbacks=[self._report]
+            )
+        except Exception:
+            if not self._lost_trial:
+                raise
 
-def _repeats(optuna: Any, trial: Any) -> int | None:
-    """The number of the trial that this one does again, if any."""
-    frozen = next(t for t in trial.study.get_trials(deepcopy=False) if t.number == trial.number)
-    return optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number(frozen)
+    def _report(self, study: Any, trial: Any) -> None:
+        if self.on_trial is not None and trial.state != self._states.FAIL:
+            self.on_trial(trial.number, trial.state.name.lower(), trial.value)
 
+    def _originals(self) -> list[int]:
+        """The numbers of trials that are no repetition, in ascending order."""
+        retried = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
+        return [trial.number for trial in self._trials_in() if retried(trial) is None]
 
-def _run(optuna: Any, trial: Any, config: Config, folder: Path, root: Path | None) -> float:
-    settings = find_space(config.dataset, config.model)(trial)
-    chosen = make_config(config.model_dump(), settings)
-    trial.set_user_attr("config", chosen.model_dump())
+    def _objective(self, trial: Any) -> float:
+        # The storage gives each number out once: the study is the first `trials` originals, and
+        # the repetitions of those whose process died.
+        if trial.number in self._originals()[self.trials :]:
+            raise _Surplus
+        trial_id = trial_id_of(self._storage, self._study, trial.number)
+        with heartbeat(self._storage, trial_id) as lost:
+            try:
+                return self._train(trial)
+            except self._optuna.TrialPruned:
+                raise
+            except BaseException as error:
+                finished_by_other = self._optuna.exceptions.UpdateFinishedTrialError
+                self._lost_trial = lost.is_set() or isinstance(error, finished_by_other)
+                if not self._lost_trial:
+                    self._retry(self._study, self._storage.get_trial(trial_id))
+                raise
 
-    def report(line: dict[str, Any]) -> None:
-        trial.report(line["val"], line["epoch"])
-        if trial.should_prune():
-            raise optuna.TrialPruned
+    def _train(self, trial: Any) -> float:
+        base = self.config
+        settings = suggest_settings(trial, base.dataset, base.model)
+        config = make_config(base.model_dump(), settings)
+        trial.set_user_attr("config", config.model_dump())
 
-    try:
-        summary = train(chosen, folder, root=root, on_epoch=report)
-    except TrainingError as error:
-        raise optuna.TrialPruned(str(error)) from error
-    trial.set_user_attr("test", summary["test"])
-    return float(summary["val"])
+        def report(line: dict[str, Any]) -> None:
+            trial.report(line["val"], line["epoch"])
+            if trial.should_prune():
+                raise self._optuna.TrialPruned
 
+        folder = self.folder / f"trial-{trial.number}"
+        try:
+            summary = train(config, folder, root=self.root, on_epoch=report)
+        except TrainingError as error:
+            raise self._optuna.TrialPruned(str(error)) from error
+        trial.set_user_attr("test", summary["test"])
+        return float(summary["val"])
 
-def _best(optuna: Any, study: Any, config: Config, folder: Path) -> dict[str, Any]:
-    states = optuna.trial.TrialState
-    done = study.get_trials(states=(states.COMPLETE, states.PRUNED))
-    if not any(trial.state == states.COMPLETE for trial in done):
-        raise TrainingError("no trial came to its end; widen the search or train longer")
-    best, recipe = study.best_trial, folder / "best.json"
-    content = {"config": {**best.user_attrs["config"], "seed": config.seed}}
-    write_atomically(recipe, (json.dumps(content, indent=2) + "\n").encode())
-    _draw(study, folder)
-    return {
-        "number": best.number,
-        "val": best.value,
-        "test": best.user_attrs["test"],
-        "params": best.params,
-        "finished": len(done),
-        "recipe": str(recipe),
-    }
+    def _write_best(self) -> dict[str, Any]:
+        """Write the best settings and the pictures of the study, and return the best trial."""
+        if not self._trials_in(self._states.COMPLETE):
+            raise TrainingError("no trial came to its end; widen the search or train longer")
+        best, recipe = self._study.best_trial, self.folder / "best.json"
+        content = {"config": {**best.user_attrs["config"], "seed": self.config.seed}}
+        write_atomically(recipe, (json.dumps(content, indent=2) + "\n").encode())
+        _draw(self._study, self.folder)
+        return {
+            "number": best.number,
+            "val": best.value,
+            "test": best.user_attrs["test"],
+            "params": best.params,
+            "finished": len(self._trials_in(self._states.COMPLETE, self._states.PRUNED)),
+            "recipe": str(recipe),
+        }
 
 
 def _draw(study: Any, folder: Path) -> None:
-    """Write the history of the study, and which settings mattered."""
+    """Draw the history of the study, and which settings mattered."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
     from optuna.visualization import matplotlib as draw
 
-    draw.plot_optimization_history(study)
-    plt.savefig(folder / "history.png", dpi=110, bbox_inches="tight")
-    plt.close("all")
+    pictures: dict[str, Callable[[Any], Any]] = {"history": draw.plot_optimization_history}
     if len({trial.value for trial in study.trials if trial.value is not None}) > 1:
-        draw.plot_param_importances(study)  # needs scores that differ
-        plt.savefig(folder / "importance.png", dpi=110, bbox_inches="tight")
+        pictures["importance"] = draw.plot_param_importances  # needs scores that differ
+    for name, plot in pictures.items():
+        plot(study)
+        plt.savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")
         plt.close("all")

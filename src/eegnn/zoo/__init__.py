@@ -1,1 +1,5 @@
-"""The baselines, all with the constructor and forward of :class:`eegnn.nn.model.GraphModel`."""
+"""The baselines.
+
+All are :class:`~eegnn.nn.model.GraphModel`: one constructor and one forward. The docstring of a
+model explains the arguments that it adds to those of its base class.
+"""

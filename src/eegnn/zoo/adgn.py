@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +11,6 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency, Norm
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.model import Shared, arguments_in
-from eegnn.typing import Level
 from eegnn.zoo.ode import EulerModel
 
 Phi = Literal["gcn", "sum"]
@@ -19,6 +18,7 @@ Phi = Literal["gcn", "sum"]
 PHI_NORMS: dict[str, Norm] = {"gcn": "sym", "sum": "sum"}
 
 
+@dataclass(eq=False, repr=False)
 class ADGN(EulerModel):
     r"""Anti-Symmetric Deep Graph Network.
 
@@ -30,41 +30,17 @@ class ADGN(EulerModel):
     own sparse product, and :math:`\Phi` never sees :math:`\mathbf{h}_i`, as the theory asks.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        step_size: :math:`\varepsilon`.
         phi, gamma, activation: see :class:`ADGNStep`.
-        shared: one set of weights for all steps, or one for each.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        step_size: float = 0.1,
-        phi: Phi = "gcn",
-        gamma: float = 0.1,
-        activation: str = "tanh",
-        shared: bool = True,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            lambda: ADGNStep(hidden_channels, phi, gamma, activation),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            step_size=step_size,
-            shared=shared,
-            **kwargs,
-        )
-        self.config |= own
+    _: KW_ONLY
+    phi: Phi = "gcn"
+    gamma: float = 0.1
+    activation: str = "tanh"
+
+    def make_step(self) -> ADGNStep:
+        """Return a new right-hand side."""
+        return ADGNStep(self.hidden_channels, self.phi, self.gamma, self.activation)
 
 
 class ADGNStep(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Unpack
 
 import torch
@@ -13,19 +14,20 @@ from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.model import GraphModel, PredictOptions
 from eegnn.nn.pooling import POOLS
-from eegnn.typing import Level
+from eegnn.zoo.gcn import propagate_with_self_loops
 
 THRESHOLD = 0.99  #: a node halts once its halting values add up to this
 HALT_EVERY = 5  #: epochs between updates of the halting unit
 
 
+@dataclass(eq=False, repr=False)
 class APGCN(GraphModel):
     r"""Adaptive propagation: an MLP predicts, then each node decides how far to smooth.
 
     The encoder and the decoder are the MLP; its scores :math:`\mathbf{Z}^0` ``[n, C]`` are
-    propagated, with self-loops in :math:`\tilde{\mathbf A}`, and a halting unit looks at them:
+    propagated, with self-loops in :math:`\tilde{\mathbf A}`, and a halting unit reads them:
 
     .. math::
         \mathbf{Z}^{k} = \tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}\tilde{\mathbf D}^{-1/2}
@@ -45,46 +47,34 @@ class APGCN(GraphModel):
     ``loss + mu * num_layers * exits.cost`` up to a constant.
 
     Nodes decide, also with ``level="graph"``: then the outputs are pooled, and a graph leaves with
-    its last node.
+    its last node. ``dropout`` comes before each layer of the MLP, which has ``1 + decoder_layers``
+    layers with biases.
 
     Args:
-        in_channels, hidden_channels, out_channels, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``. ``dropout`` comes before each
-            layer of the MLP, which has ``1 + decoder_layers`` layers with biases.
         num_layers: the largest number of steps :math:`L`.
         propagation_dropout: probability, in training, that a score is dropped before the first
             step, and at every step that a directed edge is, or what the step adds to a node.
     """
 
+    _: KW_ONLY
+    propagation_dropout: float = 0.5
+
     cost_of_nodes = True
     decoder_bias = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        propagation_dropout: float = 0.5,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        _check.number("propagation_dropout", propagation_dropout, 0, 1)
-        self.drop = Dropout(propagation_dropout)
-        self.halt = nn.Linear(out_channels, 1)
-        self._start()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.number("propagation_dropout", self.propagation_dropout, 0, 1)
+        self.drop = Dropout(self.propagation_dropout)
+        self.halt = nn.Linear(self.out_channels, 1)
+        self._reset_halting_bias()
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for module in (self.encoder, self.decoder, self.halt):
-            module.reset_parameters()
-        self._start()
+        super().reset_parameters()
+        self._reset_halting_bias()
 
-    def _start(self) -> None:
+    def _reset_halting_bias(self) -> None:
         # h = 1/(L + 1) for scores of 0, so that a new model takes all of its steps.
         nn.init.constant_(self.halt.bias, -math.log(self.num_layers))
 
@@ -101,28 +91,26 @@ class APGCN(GraphModel):
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
         """Decode first, then propagate the scores.
 
         ``exit_threshold`` takes the place of 0.99, ``max_layers`` that of :math:`L`.
         """
-        if sample:
+        if options.get("sample"):
             raise ValueError("sample=True needs a model that draws its exits; APGCN does not")
-        limit = self.fixed_depth(max_layers, None, None)
-        threshold = THRESHOLD
-        if exit_threshold is not None:
-            threshold = _check.number("exit_threshold", exit_threshold, 0, 1)
+        limit = self.fixed_depth(options.get("max_layers"))
+        threshold = options.get("exit_threshold")
+        if threshold is None:
+            threshold = THRESHOLD
+        _check.number("exit_threshold", threshold, 0, 1)
         scores = self._scores(h)
         mixed, goes_on, total = self._propagate(scores, adj, limit, threshold)
         ponder = (goes_on.sum(dim=0) + 1 - total).sum()
         if self.level == "graph":
             goes_on = POOLS["max"](goes_on.T, adj).T
         time = goes_on.sum(dim=0)
-        return self._pooled(mixed, adj), Exits(
+        return self.pool_units(mixed, adj), Exits(
             layer=(1 + time.long()).clamp(max=limit),  # whoever halts has taken a step
             time=time,
             tau=goes_on,
@@ -140,21 +128,18 @@ class APGCN(GraphModel):
             scores = lin(self.decoder.dropout(scores.relu()))
         return scores.to(h.dtype)
 
-    def _pooled(self, scores: Tensor, adj: Adjacency) -> Tensor:
-        return scores if self.level == "node" else POOLS[self.pool](scores, adj)
-
     def _propagate(
         self, scores: Tensor, adj: Adjacency, limit: int, threshold: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mixed scores ``[n, C]``, who went on ``[steps run, n]``, and S ``[n]``."""
-        smooth = _Smoothing(adj, self.drop.p if self.training else 0.0, scores.dtype)
+        propagate = _Propagation(adj, self.drop.p if self.training else 0.0)
         state, mixed = self.drop(scores), torch.zeros_like(scores)
         total = scores.new_zeros(adj.num_nodes)
         steps = torch.ones_like(total)
         active = torch.ones_like(total, dtype=torch.bool)
         went_on = []
         for _ in range(limit):
-            before, state = state, smooth(state)
+            before, state = state, propagate(state)
             halting = self.halt(state).squeeze(-1).to(total.dtype).sigmoid()
             goes_on = active & (total + halting < threshold)
             steps = steps + goes_on
@@ -169,24 +154,22 @@ class APGCN(GraphModel):
         return mixed / steps.unsqueeze(-1), torch.stack(went_on), total
 
 
-class _Smoothing:
+class _Propagation:
     """Multiplication by the normalised adjacency matrix with self-loops, edges dropped each time.
 
     Each direction of an edge is kept or dropped by itself, and a degree is the number of edges
     that start at a node, as in PyG at the time of AP-GCN; without dropping, that is the GCN matrix.
     """
 
-    def __init__(self, adj: Adjacency, p: float, dtype: torch.dtype) -> None:
+    def __init__(self, adj: Adjacency, p: float) -> None:
         self.adj = adj
         self.p = p
-        self.scale = (adj.degree + 1).to(dtype).rsqrt().unsqueeze(-1)
         # Position of the opposite direction of each CSR entry: sorted by column, then by row.
         self.reverse = adj.col.argsort(stable=True) if p > 0 else None
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.reverse is None:
-            scaled = x * self.scale
-            return self.scale * (self.adj.propagate(scaled, "sum") + scaled)
+            return propagate_with_self_loops(self.adj, x)
         keep = (torch.rand(self.adj.num_edges, device=x.device) >= self.p).to(x.dtype)
         opposite = keep[self.reverse]
         rowptr, col = self.adj.rowptr, self.adj.col

@@ -1,10 +1,11 @@
-"""Co-GNN (Finkelshtein, Huang, Bronstein and Ceylan, 2024): nodes choose whom they talk to."""
+"""Co-GNN (Finkelshtein, Huang, Bronstein and Ceylan, 2024): nodes choose when to communicate."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +16,7 @@ from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
-from eegnn.nn.model import GraphModel, Shared, arguments_in
-from eegnn.nn.pooling import POOLS
-from eegnn.typing import Level
+from eegnn.nn.model import GraphModel, PredictOptions
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -26,6 +25,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class CoGNN(GraphModel):
     r"""Cooperative graph neural network: nodes choose when to listen and when to broadcast.
 
@@ -47,12 +47,10 @@ class CoGNN(GraphModel):
 
     The actions are drawn at evaluation too, from PyTorch's global random numbers: two predictions
     differ, unless :func:`torch.manual_seed` comes before or ``predict(..., sample=False)`` takes
-    the likelier actions.
+    the likelier actions. ``dropout`` comes before every activation, and nowhere else; the decoder
+    has a bias.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``. ``dropout`` comes before every
-            activation, and nowhere else; the decoder has a bias.
         environment, action: aggregation :math:`\bigoplus` of the layers and of the action networks,
             ``"mean"`` or ``"sum"``.
         action_layers, action_channels: depth of an action network, and width between its layers.
@@ -65,86 +63,64 @@ class CoGNN(GraphModel):
         activation: ``"relu"`` or ``"gelu"``; the action networks always have ReLU.
     """
 
+    _: KW_ONLY
+    environment: Aggregation = "mean"
+    action: Aggregation = "mean"
+    action_layers: int = 1
+    action_channels: int = 16
+    temperature: float | Literal["learned"] = "learned"
+    tau0: float = 0.5
+    skip: bool = False
+    layer_norm: bool = False
+    activation: Literal["relu", "gelu"] = "relu"
+
     decoder_bias = True
+    former_names: ClassVar[dict[str, str]] = {"temperature": "learned_temperature"}
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        environment: Aggregation = "mean",
-        action: Aggregation = "mean",
-        action_layers: int = 1,
-        action_channels: int = 16,
-        temperature: float | Literal["learned"] = "learned",
-        tau0: float = 0.5,
-        skip: bool = False,
-        layer_norm: bool = False,
-        activation: Literal["relu", "gelu"] = "relu",
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        self.environment = _check.choice("environment", environment, ("mean", "sum"))
-        _check.choice("action", action, ("mean", "sum"))
-        _check.integer("action_layers", action_layers, at_least=1)
-        _check.integer("action_channels", action_channels, at_least=1)
-        _check.number("tau0", tau0, 0)
-        self.skip = _check.boolean("skip", skip)
-        _check.boolean("layer_norm", layer_norm)
-        self.activation = _ACTIVATIONS[_check.choice("activation", activation, (*_ACTIVATIONS,))]
-        self.dropout = Dropout(self.config["dropout"])
-        self.norm = nn.LayerNorm(hidden_channels) if layer_norm else None
-        widths = [hidden_channels, *[action_channels] * (action_layers - 1), 2]
-        self.actions = ActionNets(widths, action, self.config["dropout"])
-        self.temperature: Temperature | float
-        if temperature == "learned":
-            linear = MLP(hidden_channels, hidden_channels, 1, bias=False)
-            self.temperature = Temperature(linear, nu0=tau0)
-        else:
-            self.temperature = _check.number("temperature", temperature, 0)
-            if self.temperature == 0:
-                raise ValueError('temperature must be above 0 or "learned", got 0')
-        self.lins = nn.ModuleList(
-            nn.Linear(2 * hidden_channels, hidden_channels) for _ in range(num_layers)
-        )
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.encoder, *self.lins, self.actions, self.decoder):
-            module.reset_parameters()
-        for part in (self.norm, self.temperature):
-            if isinstance(part, nn.Module):
-                part.reset_parameters()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.choice("environment", self.environment, ("mean", "sum"))
+        _check.choice("action", self.action, ("mean", "sum"))
+        _check.integer("action_layers", self.action_layers, at_least=1)
+        _check.integer("action_channels", self.action_channels, at_least=1)
+        _check.number("tau0", self.tau0, 0)
+        _check.boolean("skip", self.skip)
+        _check.boolean("layer_norm", self.layer_norm)
+        _check.choice("activation", self.activation, tuple(_ACTIVATIONS))
+        width = self.hidden_channels
+        self.drop = Dropout(self.dropout)
+        self.norm = nn.LayerNorm(width) if self.layer_norm else None
+        widths = [width, *[self.action_channels] * (self.action_layers - 1), 2]
+        self.actions = ActionNets(widths, self.action, self.dropout)
+        self.learned_temperature: Temperature | None = None
+        if self.temperature == "learned":
+            linear = MLP(width, width, 1, bias=False)
+            self.learned_temperature = Temperature(linear, nu0=self.tau0)
+        elif _check.number("temperature", self.temperature, 0) == 0:
+            raise ValueError('temperature must be above 0 or "learned", got 0')
+        self.lins = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(self.num_layers))
 
     def evolve(
         self,
         h: Tensor,
         adj: Adjacency,
         edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        **options: Unpack[PredictOptions],
     ) -> tuple[Tensor, Exits]:
-        """Apply all layers and decode; everyone leaves at the end.
+        """Run all layers and decode; every unit leaves at the end.
 
         ``sample=False`` takes the likelier actions instead of drawing them.
         """
-        limit = self.fixed_depth(max_layers, exit_threshold, None)
+        noisy = options.pop("sample", None) is not False
+        limit = self.fixed_depth(**options)
         for lin in self.lins[:limit]:
             h = self._normalised(h)
-            listens, broadcasts = self._act(h, adj, noisy=sample is not False)
+            listens, broadcasts = self._act(h, adj, noisy)
             heard = listens * adj.propagate(broadcasts * h, self.environment)
             out = lin(torch.cat([h, heard], dim=1)).to(h.dtype)
-            out = self.activation(self.dropout(out))
+            out = self._activate(out)
             h = h + out if self.skip else out
-        h = self._normalised(h)
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
+        units = self.pool_units(self._normalised(h), adj)
         return self._decode(units), Exits.all_at(limit, self.num_layers, units)
 
     def _act(self, h: Tensor, adj: Adjacency, noisy: bool) -> tuple[Tensor, Tensor]:
@@ -152,10 +128,10 @@ class CoGNN(GraphModel):
         score = self.actions(h, adj).to(h.dtype)
         if noisy:
             score = score + logistic_noise(score)
-        if isinstance(self.temperature, Temperature):
-            inverse = self.temperature(h, adj).to(h.dtype).unsqueeze(-1)
+        if self.learned_temperature is not None:
+            inverse = self.learned_temperature(h, adj).to(h.dtype).unsqueeze(-1)
         else:
-            inverse = score.new_tensor(1 / self.temperature)
+            inverse = score.new_tensor(1 / float(self.temperature))
         listens, broadcasts = continue_score(score, inverse, hard=True).split(1, dim=1)
         return listens, broadcasts
 
@@ -164,13 +140,16 @@ class CoGNN(GraphModel):
 
     def _encode(self, x: Tensor) -> Tensor:
         h = nn.functional.linear(x, self.encoder.weight, self.encoder.bias)
-        return self.activation(self.dropout(h)).to(self.encoder.bias.dtype)
+        return self._activate(h).to(self.encoder.bias.dtype)
 
     def _decode(self, units: Tensor) -> Tensor:
         *others, last = self.decoder.mlp.lins
         for lin in others:
-            units = self.activation(self.dropout(lin(units)))
+            units = self._activate(lin(units))
         return last(units)
+
+    def _activate(self, z: Tensor) -> Tensor:
+        return _ACTIVATIONS[self.activation](self.drop(z))
 
 
 class ActionNets(nn.Module):
@@ -194,11 +173,6 @@ class ActionNets(nn.Module):
         self.listen = nn.ModuleList(nn.Linear(2 * a, b) for a, b in itertools.pairwise(widths))
         self.broadcast = nn.ModuleList(nn.Linear(2 * a, b) for a, b in itertools.pairwise(widths))
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for lin in (*self.listen, *self.broadcast):
-            lin.reset_parameters()
-
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return the log-odds ``[n, 2]`` of listening and of broadcasting."""
         last = len(self.listen) - 1
@@ -221,9 +195,6 @@ class ActionNets(nn.Module):
         if weight.size(0) < h.size(1):
             return adj.propagate(nn.functional.linear(h, weight), self.aggregation)
         return nn.functional.linear(adj.propagate(h, self.aggregation), weight)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.listen)} layers, {self.aggregation!r})"
 
 
 def _block_diagonal(blocks: tuple[Tensor, ...]) -> Tensor:

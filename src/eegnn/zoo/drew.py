@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,20 +16,18 @@ from torch_geometric.nn import BatchNorm
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
-from eegnn.nn.pooling import POOLS
-from eegnn.typing import Level
+from eegnn.nn.fixed_depth import FixedDepthModel
 
 #: Ordered pairs of nodes that are kept for a graph, at 16 bytes each: half a gigabyte.
 MAX_PAIRS = 2**25
 
-_CHUNK = 2**22  # distances that are looked at together: 32 MB
+_CHUNK = 2**22  # distances computed together: 32 MB
 
 
-class DRew(GraphModel):
-    r"""GCN whose nodes hear from those at distance :math:`k` only from layer :math:`k` on, and
-    then what they had to say :math:`s(k)` layers before.
+@dataclass(eq=False, repr=False)
+class DRew(FixedDepthModel):
+    r"""GCN in which nodes at distance :math:`k` exchange messages only from layer :math:`k` on,
+    and then send the states of :math:`s(k)` layers before.
 
     .. math::
         \mathbf{H}^{l+1} = \mathbf{H}^l + \mathrm{ReLU}\Bigl(\sum_{k=1}^{\min(l+1, K)}
@@ -40,75 +38,52 @@ class DRew(GraphModel):
     :math:`\mathbf{\bar A}_k = \mathbf{D}_k^{-1/2}\mathbf{A}_k\mathbf{D}_k^{-1/2}`.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        nu: :math:`\nu \ge 1`, how many hops news may travel in a layer: what comes from farther
-            is delayed. ``None`` for :math:`\infty`, no delay.
+        nu: :math:`\nu \ge 1`, how many hops a message may travel in a layer: those from farther
+            away are delayed. ``None`` for :math:`\infty`, no delay.
         max_hops: :math:`K`, the largest distance; ``None`` for all that the depth allows.
         norm: as in the authors' runs, each hop goes through batch normalisation and ReLU before
             they are summed, and states are scaled to length 1 after each layer.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        nu: int | None = 1,
-        max_hops: int | None = None,
-        norm: bool = False,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        self.nu = None if nu is None else _check.integer("nu", nu, at_least=1)
-        self.max_hops = num_layers
-        if max_hops is not None:
-            self.max_hops = min(_check.integer("max_hops", max_hops, at_least=1), num_layers)
-        self.norm = _check.boolean("norm", norm)
-        self.layers = nn.ModuleList(
-            Hops(hidden_channels, min(layer + 1, self.max_hops), norm)
-            for layer in range(num_layers)
-        )
+    _: KW_ONLY
+    nu: int | None = 1
+    max_hops: int | None = None
+    norm: bool = False
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.encoder, *self.layers, self.decoder):
-            module.reset_parameters()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nu is not None:
+            _check.integer("nu", self.nu, at_least=1)
+        self.num_hops = self.num_layers
+        if self.max_hops is not None:
+            _check.integer("max_hops", self.max_hops, at_least=1)
+            self.num_hops = min(self.max_hops, self.num_layers)
+        _check.boolean("norm", self.norm)
+        self.layers = nn.ModuleList(
+            Hops(self.hidden_channels, min(layer, self.num_hops), self.norm)
+            for layer in range(1, self.num_layers + 1)
+        )
 
     def delay(self, hop: int) -> int:
         """Return :math:`s(k)`."""
         return 0 if self.nu is None else max(0, hop - self.nu)
 
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Apply all layers and decode; everyone leaves at the end."""
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        hops = neighbourhoods(adj, min(limit, self.max_hops))
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Apply one layer after the other, each to the states of all layers before it."""
+        hops = neighbourhoods(adj, min(num_layers, self.num_hops))
         states = [h]
-        for number, layer in enumerate(self.layers[:limit]):
-            heard = [
+        for number, layer in enumerate(self.layers[:num_layers]):
+            inputs = [
                 (hop, states[number - self.delay(k)])
                 for k, hop in enumerate(hops[: number + 1], start=1)
             ]
-            h = h + layer(heard).to(h.dtype)
+            h = h + layer(inputs).to(h.dtype)
             if self.norm:
                 h = nn.functional.normalize(h, dim=-1)
             states.append(h)
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+        return h
 
 
 class Hops(nn.Module):
@@ -129,24 +104,24 @@ class Hops(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew, as for one linear layer that sees all hops side by side."""
+        """Draw all weights anew, as for one linear layer of all hops concatenated."""
         bound = (self.weight.size(0) * self.weight.size(1)) ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
         for norm in self.norms:
             norm.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, heard: list[tuple[Adjacency, Tensor]]) -> Tensor:
+    def forward(self, inputs: list[tuple[Adjacency, Tensor]]) -> Tensor:
         """Return ``[n, channels]``.
 
         Args:
-            heard: for each distance, the graph of that hop and the states ``[n, channels]``.
+            inputs: for each distance, the graph of that hop and the states ``[n, channels]``.
         """
-        total = torch.zeros_like(heard[0][1])
-        for k, (hop, h) in enumerate(heard):
+        total = torch.zeros_like(inputs[0][1])
+        for k, (hop, h) in enumerate(inputs):
             if not self.norms and hop.num_edges == 0:
                 continue
-            # Weights first: then autograd keeps the states, which are there anyway, and nothing
-            # of its own for each of the L²/2 products.
+            # Weights first: then autograd keeps the states, which exist anyway, and no result of
+            # any of the L²/2 products.
             message = hop.propagate(h @ self.weight[k], "sym")
             total = total + (self.norms[k](message).relu() if self.norms else message)
         return total.relu()
@@ -156,7 +131,7 @@ _KNOWN: WeakKeyDictionary[Adjacency, list[Adjacency]] = WeakKeyDictionary()
 
 
 def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
-    r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`: who is how far from whom.
+    r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`, the pairs at each distance.
 
     They are remembered as long as ``adj`` lives.
 
@@ -195,10 +170,10 @@ def _check_room(pairs: int, reach: int) -> None:
 
 
 def _fewest_pairs(adj: Adjacency, matrix: csr_array, reach: int) -> int:
-    """A number of pairs that is found at once: all nodes within half the reach of one of them.
+    """A lower bound from one search: all nodes within half the reach of one node are pairs.
 
-    A graph like Tolokers is refused by it before the search, which would visit each edge of it
-    thousands of times to find the same.
+    It refuses a graph like Tolokers before the whole search, which would visit each edge thousands
+    of times to find the same.
     """
     if adj.num_nodes == 0:
         return 0

@@ -18,6 +18,17 @@ class EdgeStep(ConvStep):
         return ACTIVATIONS[self.activation](self.conv(h, adj.edge_index, edge_attr))
 
 
+def edge_features_for(
+    edge_dim: int | None, adj: Adjacency, edge_attr: Tensor | None
+) -> Tensor | None:
+    """Return :func:`edge_features`, which a model with ``edge_dim`` must be given."""
+    if edge_attr is not None:
+        return edge_features(adj, edge_attr)
+    if edge_dim is not None:
+        raise ValueError(f"edge_attr is needed: the model has edge_dim={edge_dim}")
+    return None
+
+
 def edge_features(adj: Adjacency, edge_attr: Tensor) -> Tensor:
     """Give each column of ``adj.edge_index`` its features.
 

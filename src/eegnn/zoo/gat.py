@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
 from torch_geometric.nn import GATConv
 
-from eegnn.nn.model import arguments_in
 from eegnn.nn.steps import ConvStep
-from eegnn.typing import Level
-from eegnn.zoo.layered import LayerArguments, LayeredModel, head_width
+from eegnn.zoo.layered import LayeredModel, head_width
 
 
 class GATStep(ConvStep):
@@ -26,6 +23,7 @@ class GATStep(ConvStep):
         super().__init__(GATConv(channels, head_width(channels, heads), heads), activation)
 
 
+@dataclass(eq=False, repr=False)
 class GAT(LayeredModel):
     r"""Graph attention network.
 
@@ -36,33 +34,15 @@ class GAT(LayeredModel):
         \mathbf{a}_1^\top\mathbf{W}^l\mathbf{h}_i^l + \mathbf{a}_2^\top\mathbf{W}^l\mathbf{h}_j^l
         \bigr)
 
-    and so for each head; their outputs stand side by side.
+    for each head; the outputs of the heads are concatenated.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``.
         heads: number of attention heads; it divides ``hidden_channels``.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        heads: int = 1,
-        **kwargs: Unpack[LayerArguments],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            partial(GATStep, heads=heads),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            **kwargs,
-        )
-        self.config |= own
+    _: KW_ONLY
+    heads: int = 1
+
+    def make_step(self, layer: int) -> GATStep:
+        """Return a new layer."""
+        return GATStep(self.hidden_channels, self.activation, self.heads)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Unpack
-
 from torch_geometric.nn import ResGatedGraphConv
 
-from eegnn.typing import Level
 from eegnn.zoo.edges import EdgeStep
-from eegnn.zoo.layered import LayerArguments, LayeredModel
+from eegnn.zoo.layered import LayeredModel
 
 
 class GatedGCNStep(EdgeStep):
@@ -37,29 +33,10 @@ class GatedGCN(LayeredModel):
         (\mathbf{W}_4[\mathbf{h}_j \| \mathbf{e}_{ji}] + \mathbf{b}_4)\Bigr)
 
     with the weights of layer :math:`l`.
-
-    Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``, among them ``edge_dim``.
     """
 
     uses_edges = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        **kwargs: Unpack[LayerArguments],
-    ) -> None:
-        super().__init__(
-            partial(GatedGCNStep, edge_dim=kwargs.get("edge_dim")),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            **kwargs,
-        )
+    def make_step(self, layer: int) -> GatedGCNStep:
+        """Return a new layer."""
+        return GatedGCNStep(self.hidden_channels, self.activation, self.edge_dim)

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Unpack
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.typing import Level
-from eegnn.zoo.layered import LayerArguments, LayeredModel
+from eegnn.nn.steps import ConvStep
+from eegnn.zoo.layered import LayeredModel
 
 
-class GCNStep(nn.Module):
-    r"""One layer of GCN: :math:`\sigma(\tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}
-    \tilde{\mathbf D}^{-1/2}\mathbf{H}\mathbf{W} + \mathbf{b})`, with self-loops in
-    :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
-
-    The weights are those of PyG's layer.
+class GCNStep(ConvStep):
+    r"""One layer of :class:`GCN`, with the weights of PyG's layer.
 
     Args:
         channels: width.
         activation: :math:`\sigma`.
     """
 
-    def __init__(self, channels: int, activation: str = "relu") -> None:
-        super().__init__()
-        self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
-        self.conv = GCNConv(channels, channels)
+    conv: GCNConv
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.conv.reset_parameters()
+    def __init__(self, channels: int, activation: str = "relu") -> None:
+        super().__init__(GCNConv(channels, channels), activation)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return ``[n, channels]``."""
         z = propagate_with_self_loops(adj, self.conv.lin(h)) + self.conv.bias
         return ACTIVATIONS[self.activation](z)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.conv.in_channels}, activation={self.activation!r})"
 
 
 class GCN(LayeredModel):
@@ -52,25 +38,12 @@ class GCN(LayeredModel):
         \mathbf{H}^{l+1} = \sigma\bigl(\tilde{\mathbf D}^{-1/2}\tilde{\mathbf A}
         \tilde{\mathbf D}^{-1/2}\mathbf{H}^l\mathbf{W}^l + \mathbf{b}^l\bigr)
 
-    with self-loops in :math:`\tilde{\mathbf A}`.
-
-    Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``.
+    with self-loops in :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        **kwargs: Unpack[LayerArguments],
-    ) -> None:
-        super().__init__(
-            GCNStep, in_channels, hidden_channels, out_channels, num_layers, level, **kwargs
-        )
+    def make_step(self, layer: int) -> GCNStep:
+        """Return a new layer."""
+        return GCNStep(self.hidden_channels, self.activation)
 
 
 def propagate_with_self_loops(adj: Adjacency, x: Tensor) -> Tensor:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.nn import GCN2Conv
 
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.model import arguments_in
-from eegnn.typing import Level
+from eegnn.nn.steps import ConvStep
 from eegnn.zoo.gcn import propagate_with_self_loops
-from eegnn.zoo.layered import LayerArguments, LayeredModel
+from eegnn.zoo.layered import LayeredModel
 
 
-class GCNIIStep(nn.Module):
+class GCNIIStep(ConvStep):
     r"""Layer :math:`l` of GCNII, see :class:`GCNII`. The weights are those of PyG's layer.
 
     Args:
@@ -29,6 +27,8 @@ class GCNIIStep(nn.Module):
         layer: :math:`l`, from 1.
     """
 
+    conv: GCN2Conv
+
     def __init__(
         self,
         channels: int,
@@ -37,27 +37,19 @@ class GCNIIStep(nn.Module):
         theta: float = 0.5,
         layer: int = 1,
     ) -> None:
-        super().__init__()
-        self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
         _check.number("alpha", alpha, 0, 1)
         _check.number("theta", theta, 0)
-        self.conv = GCN2Conv(channels, alpha, theta, layer)
+        super().__init__(GCN2Conv(channels, alpha, theta, layer), activation)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.conv.reset_parameters()
-
-    def forward(self, h: Tensor, adj: Adjacency, initial: Tensor) -> Tensor:
+    def forward(self, h: Tensor, adj: Adjacency, initial: Tensor) -> Tensor:  # type: ignore[override]
         """Return ``[n, channels]``, from the states ``h`` and the ``initial`` ones."""
         alpha, beta = self.conv.alpha, self.conv.beta
         mixed = torch.lerp(propagate_with_self_loops(adj, h), initial, alpha)
         z = torch.addmm(mixed, mixed, self.conv.weight1, beta=1 - beta, alpha=beta)
         return ACTIVATIONS[self.activation](z)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.conv.channels}, activation={self.activation!r})"
 
-
+@dataclass(eq=False, repr=False)
 class GCNII(LayeredModel):
     r"""Deep GCN with a part of the initial states in each layer and weights near the identity.
 
@@ -71,35 +63,20 @@ class GCNII(LayeredModel):
     one, and :math:`\beta_1` is that of all.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``.
         alpha: :math:`\alpha`.
         theta: :math:`\theta`.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        alpha: float = 0.1,
-        theta: float = 0.5,
-        **kwargs: Unpack[LayerArguments],
-    ) -> None:
-        own = arguments_in(locals())
-        number = itertools.count(1)
+    _: KW_ONLY
+    alpha: float = 0.1
+    theta: float = 0.5
 
-        def make_step(channels: int, activation: str) -> GCNIIStep:
-            return GCNIIStep(channels, activation, alpha, theta, next(number))
+    def make_step(self, layer: int) -> GCNIIStep:
+        """Return a new layer of this number."""
+        return GCNIIStep(self.hidden_channels, self.activation, self.alpha, self.theta, layer)
 
-        super().__init__(
-            make_step, in_channels, hidden_channels, out_channels, num_layers, level, **kwargs
-        )
-        self.config |= own
-
-    def constants(self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None) -> tuple[Tensor, ...]:
+    def layer_inputs(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None
+    ) -> tuple[Tensor, ...]:
         """Return the initial states."""
         return (h,)

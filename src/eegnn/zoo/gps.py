@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,8 @@ from torch_geometric.nn import GPSConv
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
-from eegnn.nn.pooling import POOLS
-from eegnn.typing import Level
-from eegnn.zoo.edges import edge_features
+from eegnn.nn.fixed_depth import FixedDepthModel
+from eegnn.zoo.edges import edge_features_for
 from eegnn.zoo.gatedgcn import GatedGCNStep
 from eegnn.zoo.gine import GINEStep
 from eegnn.zoo.layered import head_width
@@ -24,7 +22,8 @@ from eegnn.zoo.layered import head_width
 CONVS: dict[str, Callable[..., nn.Module]] = {"gatedgcn": GatedGCNStep, "gine": GINEStep}
 
 
-class GPS(GraphModel):
+@dataclass(eq=False, repr=False)
+class GPS(FixedDepthModel):
     r"""Message passing and attention over all nodes of a graph in each layer.
 
     .. math::
@@ -37,75 +36,47 @@ class GPS(GraphModel):
     statistics of the batch.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``, among them ``edge_dim``.
         conv: the local layer, ``"gatedgcn"`` or ``"gine"``.
         heads: attention heads; they divide ``hidden_channels``.
         conv_dropout: of what a layer computes, before it is added to its input.
         attn_dropout: of the attention weights. It needs them all at once, ``[n, n]`` for a head.
     """
 
+    _: KW_ONLY
+    conv: Literal["gatedgcn", "gine"] = "gatedgcn"
+    heads: int = 1
+    conv_dropout: float = 0.0
+    attn_dropout: float = 0.0
+
     uses_edges = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        conv: Literal["gatedgcn", "gine"] = "gatedgcn",
-        heads: int = 1,
-        conv_dropout: float = 0.0,
-        attn_dropout: float = 0.0,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.edge_dim is not None:
             _check.integer("edge_dim", self.edge_dim, at_least=1)
-        _check.choice("conv", conv, tuple(CONVS))
-        _check.number("conv_dropout", conv_dropout, 0, 1)
-        _check.number("attn_dropout", attn_dropout, 0, 1)
-        head_width(hidden_channels, heads)
+        _check.choice("conv", self.conv, tuple(CONVS))
+        _check.number("conv_dropout", self.conv_dropout, 0, 1)
+        _check.number("attn_dropout", self.attn_dropout, 0, 1)
+        head_width(self.hidden_channels, self.heads)
         self.layers = nn.ModuleList(
             GPSLayer(
-                CONVS[conv](hidden_channels, "identity", self.edge_dim),
-                hidden_channels,
-                heads,
-                conv_dropout,
-                attn_dropout,
+                CONVS[self.conv](self.hidden_channels, "identity", self.edge_dim),
+                self.hidden_channels,
+                self.heads,
+                self.conv_dropout,
+                self.attn_dropout,
             )
-            for _ in range(num_layers)
+            for _ in range(self.num_layers)
         )
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.encoder, *self.layers, self.decoder):
-            module.reset_parameters()
-
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Apply all layers and decode; everyone leaves at the end."""
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        if edge_attr is not None:
-            edge_attr = edge_features(adj, edge_attr)
-        elif self.edge_dim is not None:
-            raise ValueError(f"edge_attr is needed: the model has edge_dim={self.edge_dim}")
-        for layer in self.layers[: limit if adj.num_nodes else 0]:
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Apply one layer after the other; a graph without nodes has nothing to normalise."""
+        edge_attr = edge_features_for(self.edge_dim, adj, edge_attr)
+        for layer in self.layers[: num_layers if adj.num_nodes else 0]:
             h = layer(h, adj, edge_attr)
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+        return h
 
 
 class GPSLayer(nn.Module):

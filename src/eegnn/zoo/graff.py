@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Literal, Unpack
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,15 +13,15 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.model import Shared, arguments_in
 from eegnn.nn.weights import Symmetric
-from eegnn.typing import Level, Step
+from eegnn.typing import Step
 from eegnn.zoo.ode import EulerModel
 
 WStyle = Literal["diag_dom", "sum"]
 OmegaStyle = Literal["diag", "zero"]
 
 
+@dataclass(eq=False, repr=False)
 class GRAFF(EulerModel):
     r"""Gradient Flow Framework.
 
@@ -29,45 +30,26 @@ class GRAFF(EulerModel):
         - \mathbf{H}\mathbf{\Omega}_s \;[{} + \beta\mathbf{H}^0]\bigr)
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        step_size: :math:`\tau`.
         w_style, omega_style, activation: see :class:`GRAFFStep`.
         source: whether there is a source :math:`\beta\mathbf{H}^0`, with a number :math:`\beta`
             that is learned and starts at 0.
-        shared: one set of weights for all steps, or one for each.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        step_size: float = 0.5,
-        w_style: WStyle = "diag_dom",
-        omega_style: OmegaStyle = "diag",
-        activation: str = "relu",
-        source: bool = False,
-        shared: bool = True,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            lambda: GRAFFStep(hidden_channels, w_style, omega_style, activation),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            step_size=step_size,
-            shared=shared,
-            **kwargs,
-        )
-        self.config |= own
-        self.beta = nn.Parameter(torch.zeros(())) if _check.boolean("source", source) else None
+    _: KW_ONLY
+    step_size: float = 0.5
+    w_style: WStyle = "diag_dom"
+    omega_style: OmegaStyle = "diag"
+    activation: str = "relu"
+    source: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        has_source = _check.boolean("source", self.source)
+        self.beta = nn.Parameter(torch.zeros(())) if has_source else None
+
+    def make_step(self) -> GRAFFStep:
+        """Return a new right-hand side."""
+        return GRAFFStep(self.hidden_channels, self.w_style, self.omega_style, self.activation)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.model import Shared, arguments_in
-from eegnn.typing import Level
+from eegnn.zoo.gcn import propagate_with_self_loops
 from eegnn.zoo.ode import ODEModel
 
 
+@dataclass(eq=False, repr=False)
 class GraphCON(ODEModel):
     r"""Graph-coupled oscillator network over a GCN.
 
@@ -29,55 +29,31 @@ class GraphCON(ODEModel):
     drops out, and it is a GCN with a linear skip connection.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        step_size: :math:`\Delta t`.
         alpha: :math:`\alpha`, the damping.
         gamma: :math:`\gamma`, the frequency of the oscillators.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        step_size: float = 1.0,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            step_size=step_size,
-            **kwargs,
-        )
-        self.config |= own
-        self.alpha = _check.number("alpha", alpha, 0)
-        self.gamma = _check.number("gamma", gamma, 0)
-        self.conv = nn.Linear(hidden_channels, hidden_channels, bias=False)
-        self.residual = nn.Linear(hidden_channels, hidden_channels)
+    _: KW_ONLY
+    step_size: float = 1.0
+    alpha: float = 1.0
+    gamma: float = 1.0
 
-    def integrate(self, h: Tensor, adj: Adjacency, num_steps: int) -> Tensor:
-        """Let velocities and positions take turns; return the positions."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.number("alpha", self.alpha, 0)
+        _check.number("gamma", self.gamma, 0)
+        self.conv = nn.Linear(self.hidden_channels, self.hidden_channels, bias=False)
+        self.residual = nn.Linear(self.hidden_channels, self.hidden_channels)
+
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Update velocities and positions in turn; return the positions."""
         x = y = h
-        for _ in range(num_steps):
-            z = torch.addmm(self.residual(x), smooth(x, adj), self.conv.weight.T)
+        for _ in range(num_layers):
+            propagated = propagate_with_self_loops(adj, x)
+            z = torch.addmm(self.residual(x), propagated, self.conv.weight.T)
             force = z.relu() - self.alpha * y - self.gamma * x
             y = torch.add(y, force, alpha=self.step_size)
             x = torch.add(x, y, alpha=self.step_size)
         return x
-
-
-def smooth(x: Tensor, adj: Adjacency) -> Tensor:
-    r"""Return :math:`\mathbf{\hat A}\mathbf{X}`, the propagation of a GCN with its self-loops."""
-    scale = (adj.degree + 1).to(x.dtype).rsqrt().unsqueeze(-1)
-    scaled = x * scale
-    return (adj.propagate(scaled, "sum") + scaled) * scale

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
 from torch_geometric.nn import TransformerConv
 
-from eegnn.nn.model import arguments_in
-from eegnn.typing import Level
 from eegnn.zoo.edges import EdgeStep
-from eegnn.zoo.layered import LayerArguments, LayeredModel, head_width
+from eegnn.zoo.layered import LayeredModel, head_width
 
 
 class GTStep(EdgeStep):
@@ -34,6 +31,7 @@ class GTStep(EdgeStep):
         super().__init__(conv, activation)
 
 
+@dataclass(eq=False, repr=False)
 class GT(LayeredModel):
     r"""Graph transformer.
 
@@ -43,36 +41,18 @@ class GT(LayeredModel):
         \alpha_{ij} = \mathrm{softmax}_j\,
         \frac{\mathbf{q}_i^\top(\mathbf{k}_j + \mathbf{W}_e\mathbf{e}_{ji})}{\sqrt{d}}
 
-    with :math:`\mathbf{q}, \mathbf{k}, \mathbf{v}` affine in :math:`\mathbf{h}^l`, and so for each
-    head of width :math:`d`; their outputs stand side by side.
+    with :math:`\mathbf{q}, \mathbf{k}, \mathbf{v}` affine in :math:`\mathbf{h}^l`, for each head of
+    width :math:`d`; the outputs of the heads are concatenated.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.zoo.layered.LayeredModel`, as for ``**kwargs``, among them ``edge_dim``.
         heads: number of attention heads; it divides ``hidden_channels``.
     """
 
+    _: KW_ONLY
+    heads: int = 1
+
     uses_edges = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        heads: int = 1,
-        **kwargs: Unpack[LayerArguments],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            partial(GTStep, heads=heads, edge_dim=kwargs.get("edge_dim")),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            **kwargs,
-        )
-        self.config |= own
+    def make_step(self, layer: int) -> GTStep:
+        """Return a new layer."""
+        return GTStep(self.hidden_channels, self.activation, self.heads, self.edge_dim)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Unpack
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 
 from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
-from eegnn.nn.pooling import POOLS
-from eegnn.nn.sas import NORMS, NormLayer
-from eegnn.typing import Level
-from eegnn.zoo.edges import edge_features
+from eegnn.nn.fixed_depth import FixedDepthModel
+from eegnn.nn.sas_conv import NORMS, NormLayer
+from eegnn.nn.steps import of_layer
+from eegnn.zoo.edges import edge_features_for
 
 
-class LayerArguments(Shared, total=False):
-    """Arguments that every layered model takes by name; :class:`LayeredModel` explains them."""
-
-    residual: bool
-    shared: bool
-    conv_norm: NormLayer | None
-    conv_dropout: float
-    activation: str
-
-
-class LayeredModel(GraphModel):
+@dataclass(eq=False, repr=False)
+class LayeredModel(FixedDepthModel):
     r"""Encoder → layers → decoder.
 
     .. math::
@@ -36,90 +25,69 @@ class LayeredModel(GraphModel):
         \sigma(\mathrm{conv}^l(\mathbf{H}^l))\bigr)\bigr)
 
     By default with neither residual connection, normalisation nor dropout, as the paper compares.
+    A subclass gives :math:`\sigma\circ\mathrm{conv}`, in :meth:`make_step`.
 
     Args:
-        make_step: makes :math:`\sigma\circ\mathrm{conv}` from a width and an activation, a module
-            called as ``step(h, adj)``, or as ``step(h, adj, edge_attr)`` where there are edge
-            features; a subclass gives it.
-        in_channels, hidden_channels, out_channels: see :class:`~eegnn.nn.model.GraphModel`.
-        num_layers: number of layers :math:`L`.
-        level: ``"node"`` or ``"graph"``.
         residual: add the input of a layer to its output.
         shared: one layer, with its normalisation, repeated; or one for each :math:`l`.
         conv_norm: ``"layer"``, ``"batch"`` or ``None``.
         conv_dropout: dropout in each layer.
         activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
-        **kwargs: of :class:`~eegnn.nn.model.GraphModel`.
     """
 
-    def __init__(
-        self,
-        make_step: Callable[[int, str], nn.Module],
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        residual: bool = False,
-        shared: bool = False,
-        conv_norm: NormLayer | None = None,
-        conv_dropout: float = 0.0,
-        activation: str = "relu",
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
+    _: KW_ONLY
+    residual: bool = False
+    shared: bool = False
+    conv_norm: NormLayer | None = None
+    conv_dropout: float = 0.0
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.edge_dim is not None:
             _check.integer("edge_dim", self.edge_dim, at_least=1)
-        self.residual = _check.boolean("residual", residual)
-        _check.boolean("shared", shared)
-        _check.choice("conv_norm", conv_norm, (None, *NORMS))
-        _check.number("conv_dropout", conv_dropout, 0, 1)
+        _check.boolean("residual", self.residual)
+        _check.boolean("shared", self.shared)
+        _check.choice("conv_norm", self.conv_norm, (None, *NORMS))
+        _check.number("conv_dropout", self.conv_dropout, 0, 1)
+        count = 1 if self.shared else self.num_layers
         self.layers = nn.ModuleList(
-            Layer(make_step(hidden_channels, activation), hidden_channels, conv_norm, conv_dropout)
-            for _ in range(1 if shared else num_layers)
+            Layer(self.make_step(layer), self.hidden_channels, self.conv_norm, self.conv_dropout)
+            for layer in range(1, count + 1)
         )
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.encoder, *self.layers, self.decoder):
-            module.reset_parameters()
+    @abstractmethod
+    def make_step(self, layer: int) -> nn.Module:
+        r"""Return a new :math:`\sigma\circ\mathrm{conv}^l`.
 
-    def constants(self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None) -> tuple[Tensor, ...]:
-        """Return what each layer is given beside ``h`` and ``adj``, here the edge features.
+        It is called as ``step(h, adj, *inputs)`` with what :meth:`layer_inputs` returns.
+
+        Args:
+            layer: :math:`l`, from 1.
+        """
+
+    def layer_inputs(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """Return what each layer is given beside states and graph: edge features, if any.
 
         Args:
             h: initial states.
             adj: the graph.
             edge_attr: edge features.
         """
-        if edge_attr is not None:
-            return (edge_features(adj, edge_attr),)
-        if self.edge_dim is not None:
-            raise ValueError(f"edge_attr is needed: the model has edge_dim={self.edge_dim}")
-        return ()
+        edge_attr = edge_features_for(self.edge_dim, adj, edge_attr)
+        return () if edge_attr is None else (edge_attr,)
 
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Apply all layers and decode; everyone leaves at the end."""
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        constants = self.constants(h, adj, edge_attr)
-        for number in range(limit):
-            layer = self.layers[number if len(self.layers) > 1 else 0]
-            out = layer(h, adj, *constants)
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Apply one layer after the other."""
+        inputs, layers = self.layer_inputs(h, adj, edge_attr), list(self.layers)
+        for layer in range(num_layers):
+            out = of_layer(layers, layer)(h, adj, *inputs)
             h = h + out if self.residual else out
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+        return h
 
 
 class Layer(nn.Module):
@@ -140,15 +108,9 @@ class Layer(nn.Module):
         self.norm = None if norm is None else NORMS[norm](channels)
         self.dropout = Dropout(dropout)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.step, self.norm):
-            if module is not None:
-                module.reset_parameters()  # type: ignore[operator]
-
-    def forward(self, h: Tensor, adj: Adjacency, *constants: Tensor) -> Tensor:
+    def forward(self, h: Tensor, adj: Adjacency, *inputs: Tensor) -> Tensor:
         """Return the shape of ``h``."""
-        out = self.step(h, adj, *constants).to(h.dtype)  # under autocast it may be narrower
+        out = self.step(h, adj, *inputs).to(h.dtype)  # under autocast it may be narrower
         if self.norm is not None:
             out = self.norm(out)
         return self.dropout(out)

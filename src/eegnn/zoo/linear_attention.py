@@ -22,7 +22,7 @@ def linear_attention(
     Returns:
         ``[n, heads, d]`` and ``[n, heads, 1]``.
     """
-    # What pads a graph has key 0, and so no say in either sum.
+    # Padding has key 0 and adds nothing to either sum.
     query, mask = _padded(query, adj)
     key, _ = _padded(key, adj)
     value, _ = _padded(value, adj)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.inits import reset
 
 from eegnn import _check
 from eegnn.graph import Adjacency
-from eegnn.nn.encoders import Decoder
-from eegnn.nn.model import Shared, arguments_in
-from eegnn.typing import Level
 from eegnn.zoo.adgn import PHI_NORMS, Phi
 from eegnn.zoo.ode import ODEModel
 
@@ -20,6 +19,7 @@ Forcing = Literal["mlp", "dgn"]
 Readout = Literal["p", "q", "pq"]
 
 
+@dataclass(eq=False, repr=False)
 class PHDGN(ODEModel):
     r"""Port-Hamiltonian Deep Graph Network.
 
@@ -42,9 +42,6 @@ class PHDGN(ODEModel):
     symplectic and keep the energy up to :math:`O(\varepsilon)`. Weights are the same in all steps.
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        step_size: :math:`\varepsilon`.
         phi: :math:`\Phi(\mathbf{X}) = \mathbf{\bar A}\mathbf{X}\mathbf{V}^\top` without
             self-loops: ``"sum"`` or ``"gcn"``, as in :class:`~eegnn.zoo.adgn.ADGNStep`.
         damping: :math:`D(\mathbf{q})`, see :class:`DampingTerm`; ``None`` for none.
@@ -52,49 +49,31 @@ class PHDGN(ODEModel):
         readout: what is decoded, ``"p"``, ``"q"``, or both side by side, ``"pq"``.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        step_size: float = 0.1,
-        phi: Phi = "sum",
-        damping: Damping | None = None,
-        forcing: Forcing | None = None,
-        readout: Readout = "pq",
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            step_size=step_size,
-            **kwargs,
-        )
-        self.config |= own
-        self.readout = _check.choice("readout", readout, ("p", "q", "pq"))
-        self.gradient_p = HamiltonianGradient(hidden_channels, phi)
-        self.gradient_q = HamiltonianGradient(hidden_channels, phi)
-        self.damping = None if damping is None else DampingTerm(hidden_channels, damping)
-        self.forcing = None if forcing is None else ForcingTerm(hidden_channels, forcing)
-        if readout == "pq":
-            self.decoder = Decoder(
-                2 * hidden_channels,
-                out_channels,
-                self.config["decoder_layers"],
-                self.config["dropout"],
-            )
+    _: KW_ONLY
+    phi: Phi = "sum"
+    damping: Damping | None = None
+    forcing: Forcing | None = None
+    readout: Readout = "pq"
 
-    def integrate(self, h: Tensor, adj: Adjacency, num_steps: int) -> Tensor:
-        """Let positions and momenta take turns; return what is read out."""
+    former_names: ClassVar[dict[str, str]] = {"damping": "damping_term", "forcing": "forcing_term"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.choice("readout", self.readout, ("p", "q", "pq"))
+        width, damping, forcing = self.hidden_channels, self.damping, self.forcing
+        self.gradient_p = HamiltonianGradient(width, self.phi)
+        self.gradient_q = HamiltonianGradient(width, self.phi)
+        self.damping_term = None if damping is None else DampingTerm(width, damping)
+        self.forcing_term = None if forcing is None else ForcingTerm(width, forcing)
+        if self.readout == "pq":
+            self.decoder = self.make_decoder(2 * width)
+
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Update positions and momenta in turn; return what is read out."""
         p = q = h
-        for layer in range(num_steps):
+        for layer in range(num_layers):
             p, q = self.advance(p, q, adj, layer * self.step_size)
         if self.readout == "pq":
             return torch.cat([p, q], dim=1)
@@ -105,10 +84,10 @@ class PHDGN(ODEModel):
         velocity = self.gradient_p(p, adj)
         q = torch.add(q, velocity, alpha=self.step_size)
         decay = self.gradient_q(q, adj)
-        if self.damping is not None:
-            decay = decay + self.damping(q, adj) * velocity
-        if self.forcing is not None:
-            decay = decay - self.forcing(q, adj, time)
+        if self.damping_term is not None:
+            decay = decay + self.damping_term(q, adj) * velocity
+        if self.forcing_term is not None:
+            decay = decay - self.forcing_term(q, adj, time)
         return torch.sub(p, decay, alpha=self.step_size), q
 
 
@@ -150,9 +129,6 @@ class HamiltonianGradient(nn.Module):
         s = torch.addmm(self.own(x), adj.propagate(x, norm), self.neighbours.weight.T).tanh()
         return torch.addmm(s @ self.own.weight, adj.propagate(s, norm), self.neighbours.weight)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.own.in_features}, phi={self.phi!r})"
-
 
 class DampingTerm(nn.Module):
     r"""The damping :math:`D(\mathbf{Q})`, a factor for each entry of :math:`\nabla_p H`.
@@ -185,7 +161,7 @@ class DampingTerm(nn.Module):
         if self.form in ("param", "param+"):
             nn.init.normal_(self.vector, std=(2 / self.channels) ** 0.5)
         else:
-            _reset(self.lins)
+            reset(self.lins)
 
     def forward(self, q: Tensor, adj: Adjacency) -> Tensor:
         """Return the factors."""
@@ -198,9 +174,6 @@ class DampingTerm(nn.Module):
         for lin in self.lins:
             q = lin(q).relu()
         return q
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, {self.form!r})"
 
 
 class ForcingTerm(nn.Module):
@@ -222,10 +195,6 @@ class ForcingTerm(nn.Module):
         self.form = _check.choice("forcing", form, ("mlp", "dgn"))
         self.lins = _layers(4 if form == "mlp" else 1, channels + 1, channels)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        _reset(self.lins)
-
     def forward(self, q: Tensor, adj: Adjacency, time: float) -> Tensor:
         """Return the force at a time."""
         state = torch.cat([q, q.new_full((q.size(0), 1), time)], dim=1)
@@ -235,16 +204,8 @@ class ForcingTerm(nn.Module):
             state = lin(state).sin()
         return self.lins[-1](state)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, {self.form!r})"
-
 
 def _layers(count: int, channels: int, out_channels: int) -> nn.ModuleList:
     """Linear layers, the last of them without bias."""
     inner = [nn.Linear(channels, channels) for _ in range(count - 1)]
     return nn.ModuleList([*inner, nn.Linear(channels, out_channels, bias=False)])
-
-
-def _reset(lins: nn.ModuleList) -> None:
-    for lin in lins:
-        lin.reset_parameters()  # type: ignore[operator]

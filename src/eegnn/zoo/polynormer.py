@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,16 +13,14 @@ from torch_geometric.utils import add_self_loops
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
-from eegnn.nn.pooling import POOLS
-from eegnn.typing import Level
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.layered import head_width
 from eegnn.zoo.linear_attention import linear_attention
 
 
-class Polynormer(GraphModel):
+@dataclass(eq=False, repr=False)
+class Polynormer(FixedDepthModel):
     r"""Polynomials of the node features of high degree, local ones first and then global ones.
 
     .. math::
@@ -38,8 +37,6 @@ class Polynormer(GraphModel):
     weights.
 
     Args:
-        in_channels, hidden_channels, out_channels, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
         num_layers: number of local layers.
         global_layers: number of global layers.
         local_epochs: epochs before the global layers are switched on.
@@ -52,54 +49,48 @@ class Polynormer(GraphModel):
         conv_dropout, global_dropout: after each ReLU of local and of global layers.
     """
 
-    global_on: Tensor
+    num_layers: int = 7
+    _: KW_ONLY
+    global_layers: int = 2
+    local_epochs: int = 0
+    heads: int = 1
+    local_attn: bool = True
+    beta: float | None = None
+    conv_norm: Literal["layer", "batch"] | None = None
+    conv_dropout: float = 0.0
+    global_dropout: float = 0.0
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 7,
-        level: Level = "node",
-        *,
-        global_layers: int = 2,
-        local_epochs: int = 0,
-        heads: int = 1,
-        local_attn: bool = True,
-        beta: float | None = None,
-        conv_norm: Literal["layer", "batch"] | None = None,
-        conv_dropout: float = 0.0,
-        global_dropout: float = 0.0,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        _check.integer("global_layers", global_layers, at_least=1)
-        self.local_epochs = _check.integer("local_epochs", local_epochs, at_least=0)
-        self.local_attn = _check.boolean("local_attn", local_attn)
-        _check.choice("conv_norm", conv_norm, (None, "layer", "batch"))
-        _check.number("conv_dropout", conv_dropout, 0, 1)
-        _check.number("global_dropout", global_dropout, 0, 1)
-        if beta is not None:
-            _check.number("beta", beta, 0, 1)
+    former_names: ClassVar[dict[str, str]] = {"global_layers": "global_attention"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.integer("global_layers", self.global_layers, at_least=1)
+        _check.integer("local_epochs", self.local_epochs, at_least=0)
+        _check.boolean("local_attn", self.local_attn)
+        _check.choice("conv_norm", self.conv_norm, (None, "layer", "batch"))
+        _check.number("conv_dropout", self.conv_dropout, 0, 1)
+        _check.number("global_dropout", self.global_dropout, 0, 1)
+        if self.beta is not None:
+            _check.number("beta", self.beta, 0, 1)
+        width = self.hidden_channels
         self.local_layers = nn.ModuleList(
-            LocalLayer(hidden_channels, heads, local_attn, beta, conv_norm, conv_dropout)
-            for _ in range(num_layers)
+            LocalLayer(
+                width, self.heads, self.local_attn, self.beta, self.conv_norm, self.conv_dropout
+            )
+            for _ in range(self.num_layers)
         )
-        self.global_norm = nn.LayerNorm(hidden_channels)
-        self.global_layers = nn.ModuleList(
-            GlobalAttention(hidden_channels, heads, beta) for _ in range(global_layers)
+        self.global_norm = nn.LayerNorm(width)
+        self.global_attention = nn.ModuleList(
+            GlobalAttention(width, self.heads, self.beta) for _ in range(self.global_layers)
         )
-        self.global_out = nn.Linear(hidden_channels, hidden_channels)
-        self.global_dropout = Dropout(global_dropout)
-        self.register_buffer("global_on", torch.tensor(local_epochs == 0))
+        self.global_out = nn.Linear(width, width)
+        self.global_drop = Dropout(self.global_dropout)
+        self.global_on: Tensor  # whether the global layers are run
+        self.register_buffer("global_on", torch.tensor(self.local_epochs == 0))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew, and switch the global layers back."""
-        attention = (self.global_norm, *self.global_layers, self.global_out)
-        for module in (self.encoder, *self.local_layers, *attention, self.decoder):
-            module.reset_parameters()
+        super().reset_parameters()
         self.global_on.fill_(self.local_epochs == 0)
 
     def before_epoch(self, epoch: int) -> None:
@@ -110,27 +101,14 @@ class Polynormer(GraphModel):
         """
         self.global_on.fill_(epoch > self.local_epochs)
 
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Apply all layers and decode; everyone leaves at the end.
-
-        ``max_layers`` counts local layers. The global ones follow, unless it is 0.
-        """
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        if adj.num_nodes:
-            h = self._local(h, adj, limit)
-            if self.global_on:
-                h = self._global(h, adj)
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Run the first ``num_layers`` local layers, then the global ones, if they are on."""
+        if adj.num_nodes == 0:
+            return h
+        h = self._local(h, adj, num_layers)
+        return self._global(h, adj) if self.global_on else h
 
     def _local(self, h: Tensor, adj: Adjacency, limit: int) -> Tensor:
         # The graph as the layer below takes it: GAT sees each node among its own neighbours.
@@ -145,8 +123,8 @@ class Polynormer(GraphModel):
 
     def _global(self, h: Tensor, adj: Adjacency) -> Tensor:
         h = self.global_norm(h)
-        for layer in self.global_layers:
-            h = self.global_dropout(self.global_out(layer(h, adj)).relu())
+        for layer in self.global_attention:
+            h = self.global_drop(self.global_out(layer(h, adj)).relu())
         return h
 
 
@@ -176,12 +154,6 @@ class LocalLayer(nn.Module):
         self.norm = nn.LayerNorm(channels)
         self.beta = Beta(channels, beta)
         self.dropout = Dropout(dropout)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in self.children():
-            if not isinstance(module, Dropout):
-                module.reset_parameters()  # type: ignore[operator]
 
     def forward(self, h: Tensor, graph: Tensor | Adjacency) -> Tensor:
         """Return the shape of ``h``; ``graph`` is what the convolution takes."""
@@ -222,11 +194,6 @@ class GlobalAttention(nn.Module):
         self.norm = nn.LayerNorm(channels)
         self.beta = Beta(channels, beta)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
-
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
         """Return the shape of ``h``."""
         shape = (h.size(0), self.heads, -1)
@@ -250,7 +217,7 @@ class Beta(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Go back to the start."""
+        """Set it to its first value."""
         nn.init.constant_(self.value, 0.0 if self.start is None else self.start)
 
     def forward(self) -> Tensor:

@@ -40,7 +40,7 @@ STEPS = {
 
 _MODELS = {
     "eegnn": "eegnn.nn.eegnn:EEGNN",
-    "sasgnn": "eegnn.nn.sasgnn:SASGNN",
+    "sasgnn": "eegnn.nn.sas_gnn:SASGNN",
     "gcn": "eegnn.zoo.gcn:GCN",
     "sage": "eegnn.zoo.sage:GraphSAGE",
     "gat": "eegnn.zoo.gat:GAT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import KW_ONLY, dataclass
 
 from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm
@@ -10,15 +10,14 @@ from torch_geometric.nn import BatchNorm
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
-from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Shared, arguments_in
+from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.pooling import POOLS, spread
-from eegnn.typing import Level
 from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.linear_attention import linear_attention
 
 
-class SGFormer(GraphModel):
+@dataclass(eq=False, repr=False)
+class SGFormer(FixedDepthModel):
     r"""Attention and convolution side by side, mixed before the decoder.
 
     .. math::
@@ -33,8 +32,6 @@ class SGFormer(GraphModel):
     :class:`SimpleAttention`. In training, batch normalisation uses the statistics of the batch.
 
     Args:
-        in_channels, hidden_channels, out_channels, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
         num_layers: number of convolutions.
         attention_layers: number of attention layers; those beyond ``max_layers`` are not run
             either.
@@ -43,60 +40,37 @@ class SGFormer(GraphModel):
         conv_dropout: after each ReLU.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 3,
-        level: Level = "node",
-        *,
-        attention_layers: int = 1,
-        heads: int = 1,
-        graph_weight: float = 0.5,
-        conv_dropout: float = 0.0,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(in_channels, hidden_channels, out_channels, num_layers, level, **kwargs)
-        self.config |= own
-        _check.integer("attention_layers", attention_layers, at_least=1)
-        _check.integer("heads", heads, at_least=1)
-        self.graph_weight = _check.number("graph_weight", graph_weight, 0, 1)
-        _check.number("conv_dropout", conv_dropout, 0, 1)
+    num_layers: int = 3
+    _: KW_ONLY
+    attention_layers: int = 1
+    heads: int = 1
+    graph_weight: float = 0.5
+    conv_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.integer("attention_layers", self.attention_layers, at_least=1)
+        _check.integer("heads", self.heads, at_least=1)
+        _check.number("graph_weight", self.graph_weight, 0, 1)
+        _check.number("conv_dropout", self.conv_dropout, 0, 1)
+        width, dropout = self.hidden_channels, self.conv_dropout
         self.attention = nn.ModuleList(
-            AttentionLayer(hidden_channels, heads, conv_dropout) for _ in range(attention_layers)
+            AttentionLayer(width, self.heads, dropout) for _ in range(self.attention_layers)
         )
-        self.convs = nn.ModuleList(
-            ConvLayer(hidden_channels, conv_dropout) for _ in range(num_layers)
-        )
+        self.convs = nn.ModuleList(ConvLayer(width, dropout) for _ in range(self.num_layers))
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.encoder, *self.attention, *self.convs, self.decoder):
-            module.reset_parameters()
-
-    def evolve(
-        self,
-        h: Tensor,
-        adj: Adjacency,
-        edge_attr: Tensor | None = None,
-        *,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
-    ) -> tuple[Tensor, Exits]:
-        """Apply all layers of both kinds and decode; everyone leaves at the end."""
-        limit = self.fixed_depth(max_layers, exit_threshold, sample)
-        if adj.num_nodes:
-            z, g = h, h
-            for layer in self.attention[:limit]:
-                z = layer(z, adj)
-            for layer in self.convs[:limit]:
-                g = layer(g, adj) + h
-            h = self.graph_weight * g + (1 - self.graph_weight) * z
-        units = h if self.level == "node" else POOLS[self.pool](h, adj)
-        return self.decoder(units), Exits.all_at(limit, self.num_layers, units)
+    def run_layers(
+        self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
+    ) -> Tensor:
+        """Run the layers of both kinds and mix their states."""
+        if adj.num_nodes == 0:
+            return h
+        z, g = h, h
+        for layer in self.attention[:num_layers]:
+            z = layer(z, adj)
+        for layer in self.convs[:num_layers]:
+            g = layer(g, adj) + h
+        return self.graph_weight * g + (1 - self.graph_weight) * z
 
 
 class SimpleAttention(nn.Module):
@@ -123,11 +97,6 @@ class SimpleAttention(nn.Module):
         self.key = nn.Linear(channels, heads * channels)
         self.value = nn.Linear(channels, heads * channels)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for module in (self.query, self.key, self.value):
-            module.reset_parameters()
-
     def forward(self, z: Tensor, adj: Adjacency) -> Tensor:
         """Return ``[n, channels]``."""
         shape = (z.size(0), self.heads, z.size(1))
@@ -149,11 +118,6 @@ class AttentionLayer(nn.Module):
         self.norm = nn.LayerNorm(channels)
         self.dropout = Dropout(dropout)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.attention.reset_parameters()
-        self.norm.reset_parameters()
-
     def forward(self, z: Tensor, adj: Adjacency) -> Tensor:
         """Return the shape of ``z``."""
         return self.dropout(self.norm((self.attention(z, adj) + z) / 2).relu())
@@ -167,11 +131,6 @@ class ConvLayer(nn.Module):
         self.conv = GCNStep(channels, "identity")
         self.norm = BatchNorm(channels, allow_single_element=True)
         self.dropout = Dropout(dropout)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.conv.reset_parameters()
-        self.norm.reset_parameters()
 
     def forward(self, g: Tensor, adj: Adjacency) -> Tensor:
         """Return the shape of ``g``."""

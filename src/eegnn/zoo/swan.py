@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,15 +12,14 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
-from eegnn.nn.model import Shared, arguments_in
 from eegnn.nn.weights import Antisymmetric, Symmetric
-from eegnn.typing import Level
 from eegnn.zoo.adgn import PHI_NORMS, DampedAntisymmetric, draw_neighbours
 from eegnn.zoo.ode import EulerModel
 
 Phi = Literal["antisymmetric", "gcn", "sum"]
 
 
+@dataclass(eq=False, repr=False)
 class SWAN(EulerModel):
     r"""Space-Weight Antisymmetric Network.
 
@@ -29,42 +29,18 @@ class SWAN(EulerModel):
         \beta\,\Psi(\mathbf{H})_i + \mathbf{b}\bigr)
 
     Args:
-        in_channels, hidden_channels, out_channels, num_layers, level: see
-            :class:`~eegnn.nn.model.GraphModel`, as for ``**kwargs``.
-        step_size: :math:`\varepsilon`.
         phi, beta, gamma, activation: see :class:`SWANStep`.
-        shared: one set of weights for all steps, or one for each.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int = 10,
-        level: Level = "node",
-        *,
-        step_size: float = 0.1,
-        phi: Phi = "antisymmetric",
-        beta: float = 0.1,
-        gamma: float = 0.1,
-        activation: str = "tanh",
-        shared: bool = True,
-        **kwargs: Unpack[Shared],
-    ) -> None:
-        own = arguments_in(locals())
-        super().__init__(
-            lambda: SWANStep(hidden_channels, phi, beta, gamma, activation),
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            level,
-            step_size=step_size,
-            shared=shared,
-            **kwargs,
-        )
-        self.config |= own
+    _: KW_ONLY
+    phi: Phi = "antisymmetric"
+    beta: float = 0.1
+    gamma: float = 0.1
+    activation: str = "tanh"
+
+    def make_step(self) -> SWANStep:
+        """Return a new right-hand side."""
+        return SWANStep(self.hidden_channels, self.phi, self.beta, self.gamma, self.activation)
 
 
 class SWANStep(nn.Module):

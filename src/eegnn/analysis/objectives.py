@@ -1,0 +1,107 @@
+"""Gradients of exit decisions: which of them learn from the task loss in a training step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from eegnn.data.minesweeper import minesweeper
+from eegnn.graph import Adjacency, adjacency_of
+from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.exit_loop import run
+from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.program import Program
+
+#: Which state of a unit is decoded: that before the step at which it decided to leave, as the
+#: line of Algorithm 1 is printed, or that after it, as the library does.
+Reading = Literal["before", "after"]
+READINGS: tuple[Reading, ...] = ("before", "after")
+
+
+@dataclass(frozen=True)
+class GradientMap:
+    """Gradients of the decisions of one pass.
+
+    Attributes:
+        gradient: ``[L, U]``, the norm of the gradient of the task loss with respect to the
+            confidence logits of unit ``u`` at decision ``l``.
+        layer: ``[U]``, number of steps in the state that is decoded.
+        decisions: ``[U]``, number of decisions of each unit until it left.
+    """
+
+    gradient: Tensor
+    layer: Tensor
+    decisions: Tensor
+
+    @property
+    def share_without_gradient(self) -> float:
+        """The share of all decisions taken that get no gradient."""
+        taken = torch.arange(len(self.gradient)).unsqueeze(1) < self.decisions
+        return float((self.gradient[taken] == 0).float().mean())
+
+
+def gradient_map(
+    reading: Reading,
+    size: int = 12,
+    num_layers: int = 10,
+    continue_bias: float | None = None,
+    seed: int = 0,
+) -> GradientMap:
+    """Pass a generated Minesweeper board through a new EEGNN once, forward and backward.
+
+    Args:
+        reading: which state is decoded.
+        size: cells on a side of the board, all of them in the loss.
+        num_layers: the budget.
+        continue_bias: the start of the heads; ``None`` is the paper's.
+        seed: of the board, the weights and the noise.
+    """
+    data = minesweeper(size, seed)
+    adj = adjacency_of(data.edge_index, data.num_nodes, None)
+    torch.manual_seed(seed)
+    model = EEGNN(data.num_features, 16, 2, num_layers, continue_bias=continue_bias)
+    logits_by_layer: list[Tensor] = []
+
+    def confidence(h: Tensor, adj: Adjacency) -> Tensor:
+        logits = model.loop.confidence(h, adj)
+        logits.retain_grad()
+        logits_by_layer.append(logits)
+        return logits
+
+    program, h = replace(model.program(adj), confidence=confidence), model.encoder(data.x)
+    torch.manual_seed(seed)
+    if reading == "after":
+        out, exits = run(program, h, adj)
+        layer = decisions = exits.layer
+    else:
+        out, layer = _run_before(program, h, adj)
+        decisions = (layer + 1).clamp(max=num_layers)
+    cross_entropy(out, data.y).backward()
+    norms = [
+        torch.zeros(len(logits)) if logits.grad is None else logits.grad.norm(dim=1)
+        for logits in logits_by_layer
+    ]
+    return GradientMap(torch.stack(norms), layer, decisions)
+
+
+def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    """Algorithm 1 for nodes, decoding the state before the step at which a node decides to leave.
+
+    Returns:
+        The output ``[n, C]``, and the number of steps in the decoded states ``[n]``.
+    """
+    state, layer = h, torch.full((h.size(0),), program.num_layers)
+    for step in range(program.num_layers):
+        delta, inv_temperature = program.look(h, adj)
+        drawn = delta + logistic_noise(delta)
+        active = layer == program.num_layers
+        layer = layer.masked_fill(active & (drawn < 0), step)
+        state = torch.where(active.unsqueeze(1), h, state)
+        tau = continue_score(drawn, inv_temperature)
+        h = h + tau.unsqueeze(-1) * program.step(step)(h, adj)
+    state = torch.where((layer == program.num_layers).unsqueeze(1), h, state)
+    return program.readout(state), layer

@@ -1,0 +1,7 @@
+"""One huge graph, block by block."""
+
+from eegnn.engine.blocked.block import Block, Blocks
+from eegnn.engine.blocked.inference import infer
+from eegnn.engine.blocked.partition import partition
+
+__all__ = ["Block", "Blocks", "infer", "partition"]

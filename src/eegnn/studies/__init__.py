@@ -1,0 +1,1 @@
+"""The framework of experiments: runs, their results, tables, figures and pages."""

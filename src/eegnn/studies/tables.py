@@ -1,0 +1,76 @@
+"""Tables: cells beside the numbers of the paper, and results by group and row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from eegnn.studies.configs import Runs
+from eegnn.studies.experiment import Cell, CellResult, Cells, Score, Table
+from eegnn.studies.quantities import Quantity
+
+Key = TypeVar("Key", bound=Hashable)
+#: Rows of numbers with their standard deviations; ``None`` where the paper has no number.
+PaperTable = Mapping[str, Sequence[tuple[float, float] | None]]
+
+
+def paper_scores(paper: PaperTable, row: str, columns: Iterable[str]) -> dict[str, Score]:
+    """Return the numbers of a row of the paper by column, as far as there are any."""
+    numbers = zip(columns, paper[row], strict=True)
+    return {column: Score(*number) for column, number in numbers if number is not None}
+
+
+def paper_cells(
+    group: str,
+    paper: PaperTable,
+    quantities: Mapping[str, Quantity],
+    runs: Callable[[str, str], Runs],
+) -> Cells:
+    """Return a cell for each number of the paper that there are runs for.
+
+    Args:
+        group: of the cells.
+        paper: its table.
+        quantities: by column.
+        runs: those of a row and a column; none where there are no settings for them.
+    """
+    for row in paper:
+        for column, score in paper_scores(paper, row, quantities).items():
+            if configs := runs(row, column):
+                yield Cell(group, row, column, quantities[column], configs, score)
+
+
+def row_cells(
+    group: str,
+    row: str,
+    quantities: Mapping[str, Quantity],
+    configs: Runs,
+    paper: Mapping[str, Score | None] | None = None,
+) -> Cells:
+    """Return the cells of a row whose columns read several quantities from the same runs."""
+    return [
+        Cell(group, row, column, quantity, configs, (paper or {}).get(column))
+        for column, quantity in quantities.items()
+    ]
+
+
+def by_group(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each group, in the order of the table."""
+    return _split(table, lambda cell: cell.group)
+
+
+def by_row(table: Table) -> dict[str, list[CellResult]]:
+    """Return the results of each row, in the order of the table."""
+    return _split(table, lambda cell: cell.row)
+
+
+def by_line(table: Table) -> dict[tuple[str, str], list[CellResult]]:
+    """Return the results of each row of each group, in the order of the table."""
+    return _split(table, lambda cell: (cell.group, cell.row))
+
+
+def _split(table: Table, key: Callable[[Cell], Key]) -> dict[Key, list[CellResult]]:
+    parts: dict[Key, list[CellResult]] = {}
+    for result in table:
+        parts.setdefault(key(result.cell), []).append(result)
+    return parts

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from eegnn.studies.experiment import Scope
+from eegnn.studies.store import ResultStore, key_of
+from eegnn.train.config import Config
+from tests.studies import tiny
+from tests.studies.tiny import config
+
+
+def write(path: Path, settings: dict[str, Any], test: float) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps({"test": test, "config": settings}) + "\n")
+
+
+def score(store: ResultStore, wanted: Config) -> float | None:
+    line = store.find(wanted)
+    return None if line is None else line["test"]
+
+
+def test_keys_are_those_of_the_whole_configuration() -> None:
+    same, other = config(split=1), config(split=1, lr=0.02)
+    assert key_of(same) == key_of(config(split=1))
+    assert key_of(same) != key_of(other)
+
+
+def test_results_are_found_in_every_file_and_the_own_one_grows(tmp_path: Path) -> None:
+    write(tmp_path / "other.jsonl", config(split=1).model_dump(), 0.1)
+    store = ResultStore(tmp_path, "mine")
+    assert (score(store, config(split=1)), score(store, config(split=2))) == (0.1, None)
+    write(tmp_path / "mine.jsonl", config(split=2).model_dump(), 0.2)
+    assert store.missing([config(split=2)])
+    store.refresh()
+    assert score(store, config(split=2)) == 0.2
+
+
+def test_quick_runs_count_for_quick_versions_alone(tmp_path: Path) -> None:
+    write(tmp_path / "other-quick.jsonl", config(split=1).model_dump(), 0.1)
+    write(tmp_path / "other.jsonl", config(split=2).model_dump(), 0.2)
+    full, quick = ResultStore(tmp_path, "mine"), ResultStore(tmp_path, "mine-quick")
+    assert (score(full, config(split=1)), score(full, config(split=2))) == (None, 0.2)
+    assert (score(quick, config(split=1)), score(quick, config(split=2))) == (0.1, None)
+
+
+def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
+    settings = config().model_dump()
+    del settings["encoding"]
+    write(tmp_path / "old.jsonl", settings, 0.3)
+    write(tmp_path / "old.jsonl", {**settings, "gone": 1}, 0.4)
+    assert score(ResultStore(tmp_path, "mine"), config()) == 0.3
+
+
+def test_of_equal_runs_the_first_counts(tmp_path: Path) -> None:
+    for test in (0.5, 0.6):
+        write(tmp_path / "mine.jsonl", config().model_dump(), test)
+    assert score(ResultStore(tmp_path, "mine"), config()) == 0.5
+
+
+def test_a_run_that_cannot_be_trained_is_remembered_as_such(tmp_path: Path) -> None:
+    ResultStore(tmp_path / "new", "mine").add({"failed": "nan", "config": config().model_dump()})
+    store = ResultStore(tmp_path / "new", "mine")
+    record = store.find(config())
+    assert record is not None
+    assert record["failed"] == "nan"
+    assert store.missing([config(), config(split=1)]) == [config(split=1)]
+    (gcn, _) = store.results(tiny.cells(Scope(splits=(0,))))
+    assert (gcn.runs, gcn.failed) == ((), 1)

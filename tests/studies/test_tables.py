@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from eegnn.studies.configs import Runs
+from eegnn.studies.experiment import Score
+from eegnn.studies.quantities import AUROC, MEAN_EXIT
+from eegnn.studies.tables import PaperTable, paper_cells, paper_scores, row_cells
+from eegnn.train.config import Config
+
+PAPER: PaperTable = {"x": [(1.0, 0.1), None], "y": [None, (2.0, 0.2)]}
+
+
+def test_a_row_of_the_paper_is_read_by_column() -> None:
+    assert paper_scores(PAPER, "x", ("a", "b")) == {"a": Score(1.0, 0.1)}
+    with pytest.raises(ValueError, match="zip"):
+        paper_scores(PAPER, "x", ("a",))
+
+
+def test_what_we_have_no_settings_for_gets_no_cell() -> None:
+    def runs(row: str, column: str) -> Runs:
+        return (Config(dataset="minesweeper"),) if row == "x" else ()
+
+    (cell,) = paper_cells("g", PAPER, {"a": AUROC, "b": AUROC}, runs)
+    assert (cell.group, cell.row, cell.column, cell.paper) == ("g", "x", "a", Score(1.0, 0.1))
+
+
+def test_columns_of_a_row_read_the_same_runs() -> None:
+    runs = (Config(dataset="minesweeper"),)
+    score, exits = row_cells("g", "x", {"a": AUROC, "b": MEAN_EXIT}, runs, {"a": Score(1.0)})
+    assert (score.column, score.quantity, score.paper) == ("a", AUROC, Score(1.0))
+    assert (exits.column, exits.quantity, exits.paper) == ("b", MEAN_EXIT, None)
+    assert score.configs == exits.configs == runs

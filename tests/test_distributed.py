@@ -1,0 +1,84 @@
+"""Ranks, alone and as two processes that `torchrun` starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from eegnn import distributed
+from eegnn.distributed import ALONE, Ranks, join
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = """
+import torch
+from eegnn import SASGNN
+from eegnn.distributed import Ranks, join
+from eegnn.engine.blocked import infer, partition
+from tests.engine.blocked.examples import GRAPHS
+from tests.engine.blocked.test_inference import assert_same
+from tests.nn.exit_examples import features, make
+
+heads = {"head_layers": 2, "confidence": "sas"}
+ranks = join()
+assert ranks.size == Ranks.current().size == 2
+assert ranks.gather_shards(ranks.shard("abcde")) == list("abcde")
+assert ranks.on_main(lambda: ranks.rank) == 0
+assert ranks.local_main_first(lambda: ranks.rank) == ranks.rank
+for name in GRAPHS:
+    graph = GRAPHS[name](5)
+    x, edge_index = features(77, graph.num_nodes), graph.edge_index()
+    blocks = partition(edge_index, graph.num_nodes, 5)
+    for options in ({}, {"after_exit": "freeze"}, heads):
+        model = make(43, **options)
+        truth = model.predict(x, edge_index)
+        assert_same(infer(model, x, blocks), truth, 1e-10)
+    torch.manual_seed(0)
+    model = SASGNN(3, 4, 2, num_layers=4).double()
+    assert_same(infer(model, x, blocks), model.predict(x, edge_index), 1e-10)
+print("equal")
+"""
+
+
+def test_a_process_on_its_own_communicates_with_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert join() is ALONE
+    assert Ranks.current() is ALONE
+    values = torch.ones(2)
+    assert ALONE.all_reduce_(values) is values
+    assert ALONE.gather_shards([1, 2]) == [1, 2]
+    assert ALONE.on_main(lambda: 5) == ALONE.local_main_first(lambda: 5) == 5
+
+
+def test_a_failure_is_reported_where_the_store_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "1")
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+
+    def unreachable(*given: Any, **named: Any) -> None:
+        raise RuntimeError("connection refused")
+
+    monkeypatch.setattr(torch.distributed, "TCPStore", unreachable)
+    assert distributed.is_first_failure()
+
+
+@pytest.mark.slow
+def test_two_processes_infer_by_blocks_what_one_predicts(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program)]
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("equal") == 2
