@@ -71,6 +71,20 @@ def check_range(edge_index: Tensor, num_nodes: int) -> None:
         )
 
 
+def check_graphs(
+    batch: Tensor | None, num_graphs: int | None, num_nodes: int, edge_index: Tensor
+) -> tuple[Tensor | None, int]:
+    """Return ``batch`` and the number of graphs, once both are known to fit the edges."""
+    if batch is None:
+        if num_graphs not in (None, 1):
+            raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
+        return None, 1
+    batch = check_batch(batch, num_nodes, edge_index)
+    fewest = int(batch[-1]) + 1 if num_nodes else 0
+    num_graphs = fewest if num_graphs is None else num_graphs
+    return batch, _check.integer("num_graphs", num_graphs, at_least=fewest)
+
+
 def check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
     """Return a copy of ``batch``, the graph of each node."""
     _check.tensor("batch", batch)

@@ -18,9 +18,9 @@ from torch_geometric.utils import is_sparse
 
 from eegnn import _check
 from eegnn._edge_list import (
-    check_batch,
     check_edge_index,
     check_edge_weight,
+    check_graphs,
     check_range,
     from_sparse,
     infer_num_nodes,
@@ -131,16 +131,7 @@ class Adjacency:
             num_nodes = infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0)
         check_range(edge_index, n)
-        if batch is None:
-            if num_graphs not in (None, 1):
-                raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
-            num_graphs = 1
-        else:
-            batch = check_batch(batch, n, edge_index)
-            fewest = int(batch[-1]) + 1 if n else 0
-            num_graphs = fewest if num_graphs is None else num_graphs
-            _check.integer("num_graphs", num_graphs, at_least=fewest)
-
+        batch, num_graphs = check_graphs(batch, num_graphs, n, edge_index)
         key, listed = _entries(edge_index, n, directed)
         row, col = key // max(n, 1), key % max(n, 1)
         degree = torch.bincount(row, minlength=n)

@@ -37,7 +37,7 @@ class LayerOutputs:
 
     @property
     def num_layers(self) -> int:
-        """The budget L."""
+        """The number of layers L that a unit may take."""
         return self.out.size(0)
 
     @property

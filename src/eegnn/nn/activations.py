@@ -49,7 +49,7 @@ def _relu_tanh_(z: Tensor) -> Tensor:
 
 
 def identity(z: Tensor) -> Tensor:
-    """Return ``z``."""
+    """Return ``z`` as it is, for the ablation without an activation."""
     return z
 
 

@@ -38,7 +38,7 @@ class Encoder(nn.Module):
             self.bias.uniform_(-bound, bound)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return ``[n, out_channels]``."""
+        """Return the initial states **H**⁰, ``[n, out_channels]``."""
         return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu_())
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Decoder(nn.Module):
         self.mlp.reset_parameters()
 
     def forward(self, z: Tensor) -> Tensor:
-        """Return ``[U, out_channels]``."""
+        """Return the predictions of the units, ``[U, out_channels]``."""
         return self.mlp(self.dropout(z))
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ class MLP(nn.Module):
                 layer.reset_parameters()  # type: ignore[operator]
 
     def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
-        """Return ``[U, out_channels]``."""
+        """Return the output of each unit, ``[U, out_channels]``."""
         return self._layer(self._hidden(h, adj), adj, *_weights(self.lins[-1]))
 
     def bind_contrast(self) -> Head:
@@ -189,7 +189,7 @@ class Confidence(_StartedHead):
             last.bias.copy_(torch.tensor([half, -half]))
 
     def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
-        """Return **C**."""
+        """Return the logits **C** of *continue* and *exit*, ``[U, 2]``."""
         return self.head(h, adj)
 
     def bind_contrast(self) -> Head:
@@ -228,7 +228,7 @@ class Temperature(_StartedHead):
             nn.init.zeros_(self.head.lins[-1].weight)  # type: ignore[arg-type]
 
     def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
-        """Return 1/ν."""
+        """Return the inverse temperature 1/ν of each unit, ``[U]``."""
         return softplus(self.head(h, adj).squeeze(-1)) + self.nu0
 
     def __repr__(self) -> str:
