@@ -3,45 +3,6 @@
 Every reader returns the same named arrays, which are checked in one place
 (:mod:`eegnn.data.npz`).
 
-=================== ========================================================================
-path                what
-=================== ========================================================================
-a folder            ``nodes.csv`` and ``edges.csv``, or ``.parquet``
-``.graphml``        the same columns, as attributes of nodes and edges
-``.edges``,         lines of two node numbers, counted from 0, and perhaps a third number, a
-``.txt``, ``.csv``  feature of the edge; blanks or commas between them; no labels
-``.pt``             a PyG ``Data``, ``data.to_dict()``, or a list of ``Data``, by ``torch.save``
-``.npz``            arrays, by :func:`~eegnn.data.npz.write_npz` or ``numpy.savez(path, x=…)``
-=================== ========================================================================
-
-Columns of the tables; all others are features, and must hold numbers:
-
-=================== ========================================================================
-column              what
-=================== ========================================================================
-``id``              of nodes, optional: any text or number, each once
-``y``               of nodes: a class, 0 … C−1, or a number; several are ``y_0``, ``y_1`` …
-``split``           of nodes, optional: ``train``, ``val``, ``test`` or empty; several splits
-                    are ``split_0``, ``split_1`` …
-``train``           instead, with ``val`` and ``test``: 0 or 1; ``train_mask`` … will do too
-``source, target``  of edges: an ``id``; without ids, the row in the table, counted from 0
-=================== ========================================================================
-
-Arrays of an ``.npz`` file, and attributes of ``Data``:
-
-================ ============== ==============================================================
-key              shape          what
-================ ============== ==============================================================
-``x``            [N, F] float   features of all nodes
-``edge_index``   [2, E] int     edges, in PyG's convention, with the row numbers of ``x``
-``y``            [U] or [U, C]  labels of nodes (U = N) or of graphs (U = G)
-``ptr``          [G + 1] int    only for many graphs: graph g has the nodes ptr[g] … ptr[g+1]−1
-``edge_attr``    [E, D] float   optional: features of edges
-``train_mask``   [V] or [V, S]  optional, with ``val_mask`` and ``test_mask``: boolean, S splits
-``train``        [·] int        instead, with ``val`` and ``test``: indices (``.npz`` only)
-``num_classes``  [] int         optional: if not every class occurs in ``y`` (``.npz`` only)
-================ ============== ==============================================================
-
 A split divides the nodes of a single graph (V = N), or, with ``ptr``, the graphs (V = G).
 Without one, 60/20/20 % are chosen at random with ``split`` as the seed. Other keys are ignored.
 
@@ -81,7 +42,44 @@ def read_problem(
 ) -> Problem:
     """Read a problem from a file, or from a folder of two tables.
 
-    The head of this module says which formats there are, and what columns and arrays mean.
+    =================== ========================================================================
+    path                what
+    =================== ========================================================================
+    a folder            ``nodes.csv`` and ``edges.csv``, or ``.parquet``
+    ``.graphml``        the same columns, as attributes of nodes and edges
+    ``.edges``,         lines of two node numbers, counted from 0, and perhaps a third number, a
+    ``.txt``, ``.csv``  feature of the edge; blanks or commas between them; no labels
+    ``.pt``             a PyG ``Data``, ``data.to_dict()``, or a list of ``Data``, by ``torch.save``
+    ``.npz``            arrays, by :func:`~eegnn.data.npz.write_npz` or ``numpy.savez(path, x=…)``
+    =================== ========================================================================
+
+    Columns of the tables; all others are features, and must hold numbers:
+
+    =================== ========================================================================
+    column              what
+    =================== ========================================================================
+    ``id``              of nodes, optional: any text or number, each once
+    ``y``               of nodes: a class, 0 … C−1, or a number; several are ``y_0``, ``y_1`` …
+    ``split``           of nodes, optional: ``train``, ``val``, ``test`` or empty; several splits
+                        are ``split_0``, ``split_1`` …
+    ``train``           instead, with ``val`` and ``test``: 0 or 1; ``train_mask`` … will do too
+    ``source, target``  of edges: an ``id``; without ids, the row in the table, counted from 0
+    =================== ========================================================================
+
+    Arrays of an ``.npz`` file, and attributes of ``Data``:
+
+    ================ ============== ==============================================================
+    key              shape          what
+    ================ ============== ==============================================================
+    ``x``            [N, F] float   features of all nodes
+    ``edge_index``   [2, E] int     edges, in PyG's convention, with the row numbers of ``x``
+    ``y``            [U] or [U, C]  labels of nodes (U = N) or of graphs (U = G)
+    ``ptr``          [G + 1] int    only for many graphs: graph g has the nodes ptr[g] … ptr[g+1]−1
+    ``edge_attr``    [E, D] float   optional: features of edges
+    ``train_mask``   [V] or [V, S]  optional, with ``val_mask`` and ``test_mask``: boolean, S splits
+    ``train``        [·] int        instead, with ``val`` and ``test``: indices (``.npz`` only)
+    ``num_classes``  [] int         optional: if not every class occurs in ``y`` (``.npz`` only)
+    ================ ============== ==============================================================
 
     Args:
         path: the file or folder. Nothing in it is ever executed; Python objects are refused.
