@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eegnn import Adjacency
-from eegnn.graph import adjacency_of
+from eegnn._graph_cache import adjacency_of
 from tests.graphs import Pairs, both_ways, graphs, quick
 
 GOOD = both_ways([(0, 1), (1, 2)])

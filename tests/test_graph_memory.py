@@ -8,7 +8,7 @@ import weakref
 import pytest
 import torch
 
-from eegnn.graph import adjacency_of
+from eegnn._graph_cache import adjacency_of
 from tests.graphs import both_ways
 
 

@@ -11,7 +11,8 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_coo_tensor, to_torch_csr_tensor
 
 from eegnn import Adjacency
-from eegnn.graph import Norm, adjacency_of
+from eegnn._graph_cache import adjacency_of
+from eegnn.graph import Norm
 from eegnn.subgraph import neighborhood, select_graphs, select_nodes
 
 #: 0→1 and 1→0, 1→2 and 2→1, 3→2 and 2→3, in no order; node 4 is isolated.

@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
-from torch.utils.weak import WeakIdKeyDictionary
 from torch_geometric.utils import is_sparse
 
 from eegnn import _check
@@ -25,6 +24,7 @@ from eegnn._edge_list import (
     from_sparse,
     infer_num_nodes,
 )
+from eegnn._edge_values import match_columns, share_of_edge, weighted_values
 from eegnn._spmm import spmm
 
 Norm = Literal["sym", "mean", "sum"]
@@ -282,7 +282,9 @@ class Adjacency:
             ``[n, d]``.
         """
         row, col = self._source_columns().long()
-        weighted = edge_attr * self._edge_column_weight().to(edge_attr.dtype).unsqueeze(-1)
+        if self._column_weight is None:
+            self._column_weight = share_of_edge(self._source_columns(), self.num_nodes)
+        weighted = edge_attr * self._column_weight.to(edge_attr.dtype).unsqueeze(-1)
         out = edge_attr.new_zeros(self.num_nodes, edge_attr.size(-1))
         return out.index_add(0, row, weighted).index_add(0, col, weighted)
 
@@ -326,26 +328,15 @@ class Adjacency:
         return value, transposed
 
     def _make_values(self, value: Tensor, values: dict[Any, tuple[Tensor, Tensor]]) -> Tensor:
-        """Make the values of all normalisations from one ``[num_edges]`` of each CSR entry.
+        """Fill ``values`` from one ``[num_edges]`` of each CSR entry; return the degrees ``[n]``.
 
-        All are made at once: one made within a checkpointed layer would not be made again when that
-        layer is computed again.
-
-        Returns:
-            The degrees ``[n]``.
+        All normalisations are made at once: one made within a checkpointed layer would not be made
+        again when that layer is computed again.
         """
         if self._opposite is None:  # entries sorted by column, then by row
             self._opposite = self.col.argsort(stable=True)
-        opposite = value.index_select(0, self._opposite)
-        degree = value.new_zeros(self.num_nodes).index_add(0, self.row, value)
-        positive = degree > 0
-        divisor = torch.where(positive, degree, 1.0)  # gradients must not meet a division by zero
-        inverse = torch.where(positive, divisor.reciprocal(), 0.0)
-        root = torch.where(positive, divisor.rsqrt(), 0.0)
-        scale = root[self.row] * root[self.col]
-        values["sum", value.dtype] = value, opposite
-        values["mean", value.dtype] = value * inverse[self.row], opposite * inverse[self.col]
-        values["sym", value.dtype] = value * scale, opposite * scale
+        found, degree = weighted_values(value, self.row, self.col, self._opposite, self.num_nodes)
+        values |= {(norm, value.dtype): pair for norm, pair in found.items()}
         return degree
 
     def _source_columns(self) -> Tensor:
@@ -358,7 +349,9 @@ class Adjacency:
         """From a value ``[E, ...]`` of each column of the original ``edge_index`` to one of each
         CSR entry; 0 for the direction that an edge of a directed graph does not have."""
         if self._columns is None:
-            self._columns = self._match_columns()
+            self._columns = match_columns(
+                self._source_columns(), self.row, self.col, self.num_nodes, self.is_directed
+            )
         column, entry = self._columns
         found = value.index_select(0, column)
         if column.numel() == self.num_edges and self.listed is None:  # a permutation
@@ -367,31 +360,6 @@ class Adjacency:
         count = torch.bincount(entry, minlength=self.num_edges).clamp(min=1).to(value.dtype)
         total = value.new_zeros(self.num_edges, *value.shape[1:]).index_add(0, entry, found)
         return total / count.view(shape)
-
-    def _match_columns(self) -> tuple[Tensor, Tensor]:
-        """Pairs of a column of the original ``edge_index`` and a CSR entry that it describes."""
-        source, target = self._source_columns().long()
-        column = (source != target).nonzero().view(-1)
-        source, target, n = source[column], target[column], self.num_nodes
-        known = self.row * n + self.col  # ascending, as CSR entries are
-        entry = torch.searchsorted(known, target * n + source)
-        if self.listed is None:
-            against = torch.searchsorted(known, source * n + target)
-            one_way = torch.bincount(entry, minlength=self.num_edges)[against] == 0
-            entry = torch.cat([entry, against[one_way]])
-            column = torch.cat([column, column[one_way]])
-        entry, order = torch.sort(entry, stable=True)
-        return column[order], entry
-
-    def _edge_column_weight(self) -> Tensor:
-        """1 / (columns that name the same undirected edge), 0 for self-loops."""
-        if self._column_weight is None:
-            row, col = self._source_columns().long()
-            pair = torch.minimum(row, col) * self.num_nodes + torch.maximum(row, col)
-            _, edge, count = torch.unique(pair, return_inverse=True, return_counts=True)
-            weight = count[edge].to(torch.float64).reciprocal()
-            self._column_weight = weight.masked_fill(row == col, 0.0)
-        return self._column_weight
 
     def __repr__(self) -> str:
         graphs = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
@@ -437,78 +405,3 @@ def _caller_level() -> int:
     ):
         level, frame = level + 1, frame.f_back
     return level
-
-
-_SEEN: WeakIdKeyDictionary = WeakIdKeyDictionary()
-
-
-def adjacency_of(
-    edge_index: Tensor | Adjacency,
-    num_nodes: int | None,
-    batch: Tensor | None = None,
-    batch_size: int | None = None,
-    edge_weight: Tensor | None = None,
-) -> Adjacency:
-    """:meth:`Adjacency.from_edge_index`, remembering the edge lists it has seen.
-
-    A training loop calls ``model(x, edge_index)`` thousands of times with one tensor; sorting its
-    edges each time would cost as much as the model. The memory is weak (an entry goes when its
-    tensor goes), and the tensor's version counter tells of changes made in place.
-
-    Args:
-        edge_index: as in :meth:`Adjacency.from_edge_index`, or an :class:`Adjacency`.
-        num_nodes, batch, edge_weight: as there.
-        batch_size: the number of graphs, as PyG calls it.
-    """
-    if isinstance(edge_index, Adjacency):
-        if batch is not None or batch_size is not None:
-            raise ValueError("batch must be given to Adjacency.from_edge_index, not here")
-        adj = edge_index
-    else:
-        adj = _remembered(edge_index, num_nodes, batch, batch_size)
-    return adj if edge_weight is None else adj.weighted(edge_weight)
-
-
-def adjacency_for(
-    name: str,
-    h: Any,
-    edge_index: Tensor | Adjacency,
-    batch: Tensor | None = None,
-    batch_size: int | None = None,
-    edge_weight: Tensor | None = None,
-) -> Adjacency:
-    """:func:`adjacency_of` for a layer with this name, which is called with states ``h``."""
-    if isinstance(h, tuple | list):
-        raise TypeError(
-            f"h must be one tensor [n, channels], got a {type(h).__name__}: {name} needs edges "
-            f"between nodes of one type (make a heterogeneous graph homogeneous by "
-            f"data.to_homogeneous())"
-        )
-    _check.tensor("h", h)
-    adj = adjacency_of(edge_index, h.size(0), batch, batch_size, edge_weight)
-    if adj.num_nodes != h.size(0):
-        raise ValueError(f"h must have a row for each of {adj.num_nodes} nodes, got {h.size(0)}")
-    return adj
-
-
-def _remembered(
-    edge_index: Tensor, num_nodes: int | None, batch: Tensor | None, num_graphs: int | None
-) -> Adjacency:
-    weak = isinstance(edge_index, Tensor) and not edge_index.requires_grad
-    if not weak or edge_index.is_inference():  # no version counter
-        return Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
-    sizes = (num_nodes, num_graphs)
-    seen: tuple[int, tuple[int | None, int | None], Adjacency] | None = _SEEN.get(edge_index)
-    if seen is not None and seen[:2] == (edge_index._version, sizes):
-        adj = seen[2]
-        if _same_batch(adj.batch, batch):
-            return adj
-    adj = Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
-    _SEEN[edge_index] = (edge_index._version, sizes, adj)  # reading a COO matrix counts as a change
-    return adj
-
-
-def _same_batch(known: Tensor | None, given: Tensor | None) -> bool:
-    if known is None or not isinstance(given, Tensor):
-        return known is given
-    return given.dtype in (torch.int64, torch.int32) and torch.equal(known, given.long())

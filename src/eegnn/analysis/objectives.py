@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from eegnn._graph_cache import adjacency_of
 from eegnn.data.minesweeper import minesweeper
-from eegnn.graph import Adjacency, adjacency_of
+from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_loop import run
 from eegnn.nn.gumbel import continue_score, logistic_noise

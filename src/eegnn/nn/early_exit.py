@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
-from eegnn.graph import Adjacency, adjacency_for
+from eegnn._graph_cache import adjacency_for
+from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program, execute, explain

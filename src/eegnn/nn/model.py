@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.nn.inits import reset
 
 from eegnn import _check
-from eegnn.graph import Adjacency, adjacency_of
+from eegnn._graph_cache import adjacency_of
+from eegnn.graph import Adjacency
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_edge_attr, check_kind

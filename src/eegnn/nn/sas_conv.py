@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
-from eegnn.graph import Adjacency, adjacency_for
+from eegnn._graph_cache import adjacency_for
+from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS, IN_PLACE
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric

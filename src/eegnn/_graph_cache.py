@@ -1,0 +1,86 @@
+"""The graphs of the edge lists that were seen, so that none is sorted twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from eegnn import _check
+from eegnn.graph import Adjacency
+
+_SEEN: WeakIdKeyDictionary = WeakIdKeyDictionary()
+
+
+def adjacency_of(
+    edge_index: Tensor | Adjacency,
+    num_nodes: int | None,
+    batch: Tensor | None = None,
+    batch_size: int | None = None,
+    edge_weight: Tensor | None = None,
+) -> Adjacency:
+    """:meth:`Adjacency.from_edge_index`, remembering the edge lists it has seen.
+
+    A training loop calls ``model(x, edge_index)`` thousands of times with one tensor; sorting its
+    edges each time would cost as much as the model. The memory is weak (an entry goes when its
+    tensor goes), and the tensor's version counter tells of changes made in place.
+
+    Args:
+        edge_index: as in :meth:`Adjacency.from_edge_index`, or an :class:`Adjacency`.
+        num_nodes, batch, edge_weight: as there.
+        batch_size: the number of graphs, as PyG calls it.
+    """
+    if isinstance(edge_index, Adjacency):
+        if batch is not None or batch_size is not None:
+            raise ValueError("batch must be given to Adjacency.from_edge_index, not here")
+        adj = edge_index
+    else:
+        adj = _remembered(edge_index, num_nodes, batch, batch_size)
+    return adj if edge_weight is None else adj.weighted(edge_weight)
+
+
+def adjacency_for(
+    name: str,
+    h: Any,
+    edge_index: Tensor | Adjacency,
+    batch: Tensor | None = None,
+    batch_size: int | None = None,
+    edge_weight: Tensor | None = None,
+) -> Adjacency:
+    """:func:`adjacency_of` for a layer with this name, which is called with states ``h``."""
+    if isinstance(h, tuple | list):
+        raise TypeError(
+            f"h must be one tensor [n, channels], got a {type(h).__name__}: {name} needs edges "
+            f"between nodes of one type (make a heterogeneous graph homogeneous by "
+            f"data.to_homogeneous())"
+        )
+    _check.tensor("h", h)
+    adj = adjacency_of(edge_index, h.size(0), batch, batch_size, edge_weight)
+    if adj.num_nodes != h.size(0):
+        raise ValueError(f"h must have a row for each of {adj.num_nodes} nodes, got {h.size(0)}")
+    return adj
+
+
+def _remembered(
+    edge_index: Tensor, num_nodes: int | None, batch: Tensor | None, num_graphs: int | None
+) -> Adjacency:
+    weak = isinstance(edge_index, Tensor) and not edge_index.requires_grad
+    if not weak or edge_index.is_inference():  # no version counter
+        return Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
+    sizes = (num_nodes, num_graphs)
+    seen: tuple[int, tuple[int | None, int | None], Adjacency] | None = _SEEN.get(edge_index)
+    if seen is not None and seen[:2] == (edge_index._version, sizes):
+        adj = seen[2]
+        if _same_batch(adj.batch, batch):
+            return adj
+    adj = Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
+    _SEEN[edge_index] = (edge_index._version, sizes, adj)  # reading a COO matrix counts as a change
+    return adj
+
+
+def _same_batch(known: Tensor | None, given: Tensor | None) -> bool:
+    if known is None or not isinstance(given, Tensor):
+        return known is given
+    return given.dtype in (torch.int64, torch.int32) and torch.equal(known, given.long())
