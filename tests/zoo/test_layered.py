@@ -106,7 +106,8 @@ def test_every_model_has_the_layers_its_steps_make(kind: type[LayeredModel]) -> 
 @pytest.mark.parametrize(("n", "pairs"), GRAPHS)
 @pytest.mark.parametrize("kind", [GCNStep, SAGEStep, GINStep, GCNIIStep])
 def test_a_step_is_pygs_layer(kind: Any, n: int, pairs: Pairs) -> None:
-    step, h, adj = drawn(kind(4, "tanh")), states(n), adjacency(n, pairs)
+    rates = (0.1, 0.5, 1) if kind is GCNIIStep else ()  # alpha, theta, layer
+    step, h, adj = drawn(kind(4, "tanh", *rates)), states(n), adjacency(n, pairs)
     inputs = (states(n, seed=9),) if kind is GCNIIStep else ()
     expected = step.conv(h, *inputs, adj.edge_index).tanh()
     assert torch.allclose(step(h, adj, *inputs), expected, atol=1e-12)

@@ -20,17 +20,10 @@ PHI_NORMS: dict[str, Norm] = {"gcn": "sym", "sum": "sum"}
 
 @dataclass(eq=False, repr=False)
 class ADGN(EulerModel):
-    r"""Anti-Symmetric Deep Graph Network.
-
-    .. math::
-        \mathbf{h}_i \leftarrow \mathbf{h}_i + \varepsilon\,\sigma\bigl((\mathbf{W} -
-        \mathbf{W}^\top - \gamma\mathbf{I})\mathbf{h}_i + \Phi(\mathbf{H})_i + \mathbf{b}\bigr)
+    r"""Anti-Symmetric Deep Graph Network: Euler steps of :class:`ADGNStep`, which has the equation.
 
     PyG's ``AntiSymmetricConv`` is one such step; the states here are propagated by the library's
-    own sparse product, and :math:`\Phi` never sees :math:`\mathbf{h}_i`, as the theory asks.
-
-    Args:
-        phi, gamma, activation: see :class:`ADGNStep`.
+    own sparse product, and no node is its own neighbour, as the theory asks.
     """
 
     _: KW_ONLY
@@ -63,10 +56,6 @@ class ADGNStep(nn.Module):
             :math:`\mathbf{A}`.
         gamma: :math:`\gamma`, a little diffusion that keeps the explicit Euler method stable.
         activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
-
-    Shapes:
-        - **h**: ``[n, channels]``
-        - **returns**: ``[n, channels]``
     """
 
     def __init__(
@@ -86,7 +75,7 @@ class ADGNStep(nn.Module):
         draw_neighbours(self.neighbours, self.phi)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ΔH."""
+        """Return ΔH, ``[n, channels]`` as ``h``."""
         around = adj.propagate(h, PHI_NORMS[self.phi])
         z = torch.addmm(self.own(h), around, self.neighbours.weight.T)
         return ACTIVATIONS[self.activation](z)

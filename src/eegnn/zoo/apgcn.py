@@ -79,11 +79,7 @@ class APGCN(GraphModel):
         nn.init.constant_(self.halt.bias, -math.log(self.num_layers))
 
     def before_epoch(self, epoch: int) -> None:
-        """Let the halting unit learn in every fifth epoch only, as its authors do.
-
-        Args:
-            epoch: counted from 1.
-        """
+        """Let the halting unit learn in every fifth epoch only, as its authors do."""
         self.halt.requires_grad_(epoch % HALT_EVERY == 0)
 
     def evolve(
@@ -128,14 +124,20 @@ class APGCN(GraphModel):
         self, scores: Tensor, adj: Adjacency, limit: int, threshold: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mixed scores ``[n, C]``, who went on ``[steps run, n]``, and S ``[n]``."""
-        propagate = _Propagation(adj, self.drop.p if self.training else 0.0)
+        p_drop = self.drop.p if self.training else 0.0
+        # Position of the opposite direction of each CSR entry: sorted by column, then by row.
+        reverse = adj.col.argsort(stable=True) if p_drop > 0 else None
         state, mixed = self.drop(scores), torch.zeros_like(scores)
         total = scores.new_zeros(adj.num_nodes)
         steps = torch.ones_like(total)
         active = torch.ones_like(total, dtype=torch.bool)
         went_on = []
         for _ in range(limit):
-            before, state = state, propagate(state)
+            before = state
+            if reverse is None:
+                state = propagate_with_self_loops(adj, state)
+            else:
+                state = _propagate_with_edges_dropped(state, adj, reverse, p_drop)
             halting = self.halt(state).squeeze(-1).to(total.dtype).sigmoid()
             goes_on = active & (total + halting < threshold)
             steps = steps + goes_on
@@ -150,26 +152,15 @@ class APGCN(GraphModel):
         return mixed / steps.unsqueeze(-1), torch.stack(went_on), total
 
 
-class _Propagation:
-    """Multiplication by the normalised adjacency matrix with self-loops, edges dropped each time.
+def _propagate_with_edges_dropped(x: Tensor, adj: Adjacency, reverse: Tensor, p: float) -> Tensor:
+    """Multiply by the normalised adjacency matrix with self-loops, without some of the edges.
 
     Each direction of an edge is kept or dropped by itself, and a degree is the number of edges
-    that start at a node, as in PyG at the time of AP-GCN; without dropping, that is the GCN matrix.
+    that start at a node, as in PyG at the time of AP-GCN.
     """
-
-    def __init__(self, adj: Adjacency, p: float) -> None:
-        self.adj = adj
-        self.p = p
-        # Position of the opposite direction of each CSR entry: sorted by column, then by row.
-        self.reverse = adj.col.argsort(stable=True) if p > 0 else None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if self.reverse is None:
-            return propagate_with_self_loops(self.adj, x)
-        keep = (torch.rand(self.adj.num_edges, device=x.device) >= self.p).to(x.dtype)
-        opposite = keep[self.reverse]
-        rowptr, col = self.adj.rowptr, self.adj.col
-        starting = spmm(rowptr, col, opposite, keep, torch.ones_like(x[:, :1]))
-        scale = (starting + 1).rsqrt()
-        scaled = x * scale
-        return scale * (spmm(rowptr, col, keep, opposite, scaled) + scaled)
+    keep = (torch.rand(adj.num_edges, device=x.device) >= p).to(x.dtype)
+    opposite = keep[reverse]
+    starting = spmm(adj.rowptr, adj.col, opposite, keep, torch.ones_like(x[:, :1]))
+    scale = (starting + 1).rsqrt()
+    scaled = x * scale
+    return scale * (spmm(adj.rowptr, adj.col, keep, opposite, scaled) + scaled)

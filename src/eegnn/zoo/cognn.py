@@ -113,8 +113,7 @@ class CoGNN(GraphModel):
             h = self._normalised(h)
             listens, broadcasts = self._act(h, adj, noisy)
             heard = listens * adj.propagate(broadcasts * h, self.environment)
-            out = lin(torch.cat([h, heard], dim=1)).to(h.dtype)
-            out = self._activate(out)
+            out = self._activate(lin(torch.cat([h, heard], dim=1)).to(h.dtype))
             h = h + out if self.skip else out
         units = self.pool_units(self._normalised(h), adj)
         return self._decode(units), Exits.all_at(limit, self.num_layers, units)
@@ -155,11 +154,7 @@ class ActionNets(nn.Module):
     \bigoplus_{j\in\Gamma(i)}\mathbf{h}_j] + \mathbf{b}` with dropout and ReLU between them, and two
     outputs: logits of *keep* and *drop*. Only their difference matters, so the last layer computes
     the difference, and both networks propagate together: one column for each instead of two.
-
-    Args:
-        widths: of the input, between the layers, and of the output, 2.
-        aggregation: ``"mean"`` or ``"sum"``.
-        dropout: between the layers.
+    ``widths`` are those of the input, between the layers, and of the output, 2.
     """
 
     def __init__(self, widths: list[int], aggregation: Aggregation, dropout: float) -> None:
@@ -178,10 +173,12 @@ class ActionNets(nn.Module):
             if k == last:
                 weights, biases = [w[:1] - w[1:] for w in weights], [b[:1] - b[1:] for b in biases]
             own, around = zip(*(weight.chunk(2, dim=1) for weight in weights), strict=True)
-            # The first layers read the same states, the others each their own half.
-            join: Callable[[tuple[Tensor, ...]], Tensor] = torch.cat if k == 0 else _block_diagonal
-            seen = self._aggregate(h, join(around), adj)
-            h = nn.functional.linear(h, join(own), torch.cat(biases)) + seen
+            if k == 0:  # both networks read the same states
+                own_weight, around_weight = torch.cat(own), torch.cat(around)
+            else:  # each reads its own half
+                own_weight, around_weight = torch.block_diag(*own), torch.block_diag(*around)
+            seen = self._aggregate(h, around_weight, adj)
+            h = nn.functional.linear(h, own_weight, torch.cat(biases)) + seen
             if k < last:
                 h = self.dropout(h).relu()
         return h
@@ -191,7 +188,3 @@ class ActionNets(nn.Module):
         if weight.size(0) < h.size(1):
             return adj.propagate(nn.functional.linear(h, weight), self.aggregation)
         return nn.functional.linear(adj.propagate(h, self.aggregation), weight)
-
-
-def _block_diagonal(blocks: tuple[Tensor, ...]) -> Tensor:
-    return torch.block_diag(*blocks)

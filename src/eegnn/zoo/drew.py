@@ -87,12 +87,8 @@ class DRew(FixedDepthModel):
 
 
 class Hops(nn.Module):
-    r"""One layer: :math:`\mathrm{ReLU}(\sum_k \mathbf{\bar A}_k\mathbf{H}_k\mathbf{W}_k)`.
-
-    Args:
-        channels: width.
-        hops: how many distances there are.
-        norm: batch normalisation and ReLU of each term.
+    r"""One layer of :class:`DRew`, over ``hops`` distances:
+    :math:`\mathrm{ReLU}(\sum_k \mathbf{\bar A}_k\mathbf{H}_k\mathbf{W}_k)`.
     """
 
     def __init__(self, channels: int, hops: int, norm: bool) -> None:
@@ -111,11 +107,7 @@ class Hops(nn.Module):
             norm.reset_parameters()  # type: ignore[operator]
 
     def forward(self, inputs: list[tuple[Adjacency, Tensor]]) -> Tensor:
-        """Return ``[n, channels]``.
-
-        Args:
-            inputs: for each distance, the graph of that hop and the states ``[n, channels]``.
-        """
+        """Return ``[n, channels]``, from the graph of each hop and the states ``[n, channels]``."""
         total = torch.zeros_like(inputs[0][1])
         for k, (hop, h) in enumerate(inputs):
             if not self.norms and hop.num_edges == 0:
@@ -133,10 +125,7 @@ _KNOWN: WeakKeyDictionary[Adjacency, list[Adjacency]] = WeakKeyDictionary()
 def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
     r"""Return :math:`\mathbf{A}_1 \dots \mathbf{A}_\text{reach}`, the pairs at each distance.
 
-    They are remembered as long as ``adj`` lives.
-
-    Raises:
-        ValueError: there are more than :data:`MAX_PAIRS` pairs.
+    They are remembered as long as ``adj`` lives. More than :data:`MAX_PAIRS` pairs are refused.
     """
     # Without adj itself: a value that holds its key would keep it alive for ever.
     farther = _KNOWN.get(adj, [])

@@ -11,13 +11,7 @@ from eegnn.zoo.layered import LayeredModel, head_width
 
 
 class GATStep(ConvStep):
-    r"""One layer of GAT: PyG's ``GATConv``, then :math:`\sigma`.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-        heads: number of attention heads, each of width ``channels / heads``.
-    """
+    """One layer of :class:`GAT`: PyG's ``GATConv``, then the activation."""
 
     def __init__(self, channels: int, activation: str = "relu", heads: int = 1) -> None:
         super().__init__(GATConv(channels, head_width(channels, heads), heads), activation)

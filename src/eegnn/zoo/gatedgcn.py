@@ -9,13 +9,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GatedGCNStep(ConvStep):
-    r"""One layer of GatedGCN: PyG's ``ResGatedGraphConv``, then :math:`\sigma`.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-        edge_dim: number of edge features, or ``None``.
-    """
+    """One layer of :class:`GatedGCN`: PyG's ``ResGatedGraphConv``, then the activation."""
 
     def __init__(
         self, channels: int, activation: str = "relu", edge_dim: int | None = None

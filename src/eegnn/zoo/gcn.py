@@ -13,12 +13,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GCNStep(ConvStep):
-    r"""One layer of :class:`GCN`, with the weights of PyG's layer.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-    """
+    """One layer of :class:`GCN`, with the weights of PyG's layer."""
 
     conv: GCNConv
 
@@ -51,11 +46,7 @@ class GCN(LayeredModel):
 
 def propagate_with_self_loops(adj: Adjacency, x: Tensor) -> Tensor:
     r"""Return :math:`\tilde{\mathbf D}^{-1/2}(\mathbf{A} + \mathbf{I})\tilde{\mathbf D}^{-1/2}
-    \mathbf{X}`, from the graph without self-loops.
-
-    Args:
-        adj: the graph.
-        x: ``[n, d]``.
+    \mathbf{X}`, ``[n, d]``, from the graph without self-loops.
     """
     scale = (adj.weighted_degree + 1).to(torch.float64).rsqrt().to(x.dtype).unsqueeze(-1)
     x = scale * x

@@ -17,25 +17,12 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GCNIIStep(ConvStep):
-    r"""Layer :math:`l` of GCNII, see :class:`GCNII`. The weights are those of PyG's layer.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-        alpha: share :math:`\alpha` of the initial states.
-        theta: :math:`\theta`, with :math:`\beta_l = \log(\theta/l + 1)`.
-        layer: :math:`l`, from 1.
-    """
+    r"""Layer :math:`l = 1, 2, \dots` of :class:`GCNII`, with the weights of PyG's layer."""
 
     conv: GCN2Conv
 
     def __init__(
-        self,
-        channels: int,
-        activation: str = "relu",
-        alpha: float = 0.1,
-        theta: float = 0.5,
-        layer: int = 1,
+        self, channels: int, activation: str, alpha: float, theta: float, layer: int
     ) -> None:
         _check.number("alpha", alpha, 0, 1)
         _check.number("theta", theta, 0)
@@ -63,8 +50,8 @@ class GCNII(LayeredModel):
     one, and :math:`\beta_1` is that of all.
 
     Args:
-        alpha: :math:`\alpha`.
-        theta: :math:`\theta`.
+        alpha: share :math:`\alpha` of the initial states.
+        theta: :math:`\theta`, how far weights are from the identity.
     """
 
     _: KW_ONLY

@@ -12,12 +12,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class GINStep(ConvStep):
-    r"""One layer of :class:`GIN`, with the weights of PyG's layer around :func:`two_layers`.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-    """
+    """One layer of :class:`GIN`, with the weights of PyG's layer around :func:`two_layers`."""
 
     conv: GINConv
 

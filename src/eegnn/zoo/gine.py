@@ -15,11 +15,7 @@ from eegnn.zoo.layered import LayeredModel
 class GINEStep(ConvStep):
     r"""One layer of :class:`GINE`, with the weights of PyG's layer.
 
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-        edge_dim: number of edge features; without any, the message is
-            :math:`\mathrm{ReLU}(\mathbf{h}_j)`.
+    Without edge features the message is :math:`\mathrm{ReLU}(\mathbf{h}_j)`.
     """
 
     conv: GINEConv

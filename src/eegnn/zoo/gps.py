@@ -13,10 +13,9 @@ from torch_geometric.nn import GPSConv
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.fixed_depth import FixedDepthModel
-from eegnn.zoo.edges import edge_features_for
 from eegnn.zoo.gatedgcn import GatedGCNStep
 from eegnn.zoo.gine import GINEStep
-from eegnn.zoo.layered import head_width
+from eegnn.zoo.layered import edge_features_for, head_width
 
 #: Local layers that take edge features.
 CONVS: dict[str, Callable[..., nn.Module]] = {"gatedgcn": GatedGCNStep, "gine": GINEStep}
@@ -80,14 +79,7 @@ class GPS(FixedDepthModel):
 
 
 class GPSLayer(nn.Module):
-    """PyG's ``GPSConv`` on an :class:`~eegnn.Adjacency`.
-
-    Args:
-        conv: the local layer, called as ``conv(h, adj, edge_attr=…)``.
-        channels: width.
-        heads: attention heads.
-        dropout, attn_dropout: see :class:`GPS`.
-    """
+    """PyG's ``GPSConv`` on an :class:`~eegnn.Adjacency`; ``conv`` is the local layer."""
 
     def __init__(
         self, conv: nn.Module, channels: int, heads: int, dropout: float, attn_dropout: float

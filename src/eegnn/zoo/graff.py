@@ -23,16 +23,11 @@ OmegaStyle = Literal["diag", "zero"]
 
 @dataclass(eq=False, repr=False)
 class GRAFF(EulerModel):
-    r"""Gradient Flow Framework.
-
-    .. math::
-        \mathbf{H} \leftarrow \mathbf{H} + \tau\,\sigma\bigl(\mathbf{\bar A}\mathbf{H}\mathbf{W}_s
-        - \mathbf{H}\mathbf{\Omega}_s \;[{} + \beta\mathbf{H}^0]\bigr)
+    r"""Gradient Flow Framework: Euler steps of :class:`GRAFFStep`, which has the equation.
 
     Args:
-        w_style, omega_style, activation: see :class:`GRAFFStep`.
-        source: whether there is a source :math:`\beta\mathbf{H}^0`, with a number :math:`\beta`
-            that is learned and starts at 0.
+        source: whether there is a source :math:`\mathbf{S} = \beta\mathbf{H}^0`, with a number
+            :math:`\beta` that is learned and starts at 0.
     """
 
     _: KW_ONLY
@@ -85,11 +80,6 @@ class GRAFFStep(nn.Module):
         omega_style: :math:`\mathbf{\Omega}_s`: ``"diag"`` for a diagonal, drawn from
             :math:`[-1, 1]`, or ``"zero"``.
         activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
-
-    Shapes:
-        - **h**: ``[n, channels]``
-        - **source**: :math:`\mathbf{S}`, ``[n, channels]``
-        - **returns**: ``[n, channels]``
     """
 
     def __init__(
@@ -123,7 +113,7 @@ class GRAFFStep(nn.Module):
         return self.symmetric()
 
     def forward(self, h: Tensor, adj: Adjacency, source: Tensor | None = None) -> Tensor:
-        """Return ΔH."""
+        """Return ΔH, ``[n, channels]`` as ``h`` and the source."""
         z = adj.propagate(h, "sym") @ self.weight
         if self.omega is not None:
             z = z - h * self.omega

@@ -11,21 +11,10 @@ from eegnn.zoo.layered import LayeredModel, head_width
 
 
 class GTStep(ConvStep):
-    r"""One layer of GT: PyG's ``TransformerConv``, then :math:`\sigma`.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-        heads: number of attention heads, each of width ``channels / heads``.
-        edge_dim: number of edge features, or ``None``.
-    """
+    """One layer of :class:`GT`: PyG's ``TransformerConv``, then the activation."""
 
     def __init__(
-        self,
-        channels: int,
-        activation: str = "relu",
-        heads: int = 1,
-        edge_dim: int | None = None,
+        self, channels: int, activation: str = "relu", heads: int = 1, edge_dim: int | None = None
     ) -> None:
         conv = TransformerConv(channels, head_width(channels, heads), heads, edge_dim=edge_dim)
         super().__init__(conv, activation)

@@ -13,7 +13,6 @@ from eegnn.nn.dropout import Dropout
 from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.sas_conv import NORMS, NormLayer
 from eegnn.nn.steps import of_layer
-from eegnn.zoo.edges import edge_features_for
 
 
 @dataclass(eq=False, repr=False)
@@ -60,22 +59,14 @@ class LayeredModel(FixedDepthModel):
     def make_step(self, layer: int) -> nn.Module:
         r"""Return a new :math:`\sigma\circ\mathrm{conv}^l`.
 
-        It is called as ``step(h, adj, *inputs)`` with what :meth:`layer_inputs` returns.
-
-        Args:
-            layer: :math:`l`, from 1.
+        It is called as ``step(h, adj, *inputs)`` with what :meth:`layer_inputs` returns. Layers
+        are counted from 1.
         """
 
     def layer_inputs(
         self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None
     ) -> tuple[Tensor, ...]:
-        """Return what each layer is given beside states and graph: edge features, if any.
-
-        Args:
-            h: initial states.
-            adj: the graph.
-            edge_attr: edge features.
-        """
+        """Return what each layer is given beside states and graph: edge features, if any."""
         edge_attr = edge_features_for(self.edge_dim, adj, edge_attr)
         return () if edge_attr is None else (edge_attr,)
 
@@ -91,14 +82,7 @@ class LayeredModel(FixedDepthModel):
 
 
 class Layer(nn.Module):
-    """A step, then a normalisation, then dropout.
-
-    Args:
-        step: a module called as ``step(h, adj, …)`` that keeps the width of ``h``.
-        channels: that width.
-        norm: ``"layer"``, ``"batch"`` or ``None``.
-        dropout: the probability.
-    """
+    """A step, then a normalisation, then dropout."""
 
     def __init__(
         self, step: nn.Module, channels: int, norm: NormLayer | None, dropout: float
@@ -114,6 +98,17 @@ class Layer(nn.Module):
         if self.norm is not None:
             out = self.norm(out)
         return self.dropout(out)
+
+
+def edge_features_for(
+    edge_dim: int | None, adj: Adjacency, edge_attr: Tensor | None
+) -> Tensor | None:
+    """Return ``adj.edge_features(edge_attr)``, which a model with ``edge_dim`` must be given."""
+    if edge_attr is not None:
+        return adj.edge_features(edge_attr)
+    if edge_dim is not None:
+        raise ValueError(f"edge_attr is needed: the model has edge_dim={edge_dim}")
+    return None
 
 
 def head_width(channels: int, heads: int) -> int:

@@ -22,16 +22,11 @@ def linear_attention(
     Returns:
         ``[n, heads, d]`` and ``[n, heads, 1]``.
     """
-    # Padding has key 0 and adds nothing to either sum.
-    query, mask = _padded(query, adj)
-    key, _ = _padded(key, adj)
-    value, _ = _padded(value, adj)
+    # [graphs, most nodes, heads, d]: padding has key 0 and adds nothing to either sum.
+    query, mask = to_dense_batch(query, adj.batch, batch_size=adj.num_graphs)
+    key, _ = to_dense_batch(key, adj.batch, batch_size=adj.num_graphs)
+    value, _ = to_dense_batch(value, adj.batch, batch_size=adj.num_graphs)
     context = torch.einsum("bnhd,bnhe->bhde", key, value)
     total = torch.einsum("bnhd,bhde->bnhe", query, context)
     weight = torch.einsum("bnhd,bhd->bnh", query, key.sum(dim=1))
     return total[mask], weight[mask].unsqueeze(-1)
-
-
-def _padded(x: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-    """``[graphs, most nodes, …]``, zeros where a graph has fewer nodes, and where it has some."""
-    return to_dense_batch(x, adj.batch, batch_size=adj.num_graphs)

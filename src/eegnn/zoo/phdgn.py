@@ -102,13 +102,6 @@ class HamiltonianGradient(nn.Module):
 
     since :math:`\mathbf{\bar A}` is symmetric: a step reaches neighbours of neighbours.
 
-    Args:
-        channels: width :math:`m'`.
-        phi: :math:`\mathbf{\bar A}`, as in :class:`~eegnn.zoo.adgn.ADGNStep`.
-
-    Shapes:
-        - **x**: ``[n, channels]``
-        - **returns**: ``[n, channels]``
     """
 
     def __init__(self, channels: int, phi: Phi) -> None:
@@ -124,7 +117,7 @@ class HamiltonianGradient(nn.Module):
         nn.init.xavier_uniform_(self.neighbours.weight)
 
     def forward(self, x: Tensor, adj: Adjacency) -> Tensor:
-        """Return the gradient."""
+        """Return the gradient, ``[n, channels]`` as ``x``."""
         norm = PHI_NORMS[self.phi]
         s = torch.addmm(self.own(x), adj.propagate(x, norm), self.neighbours.weight.T).tanh()
         return torch.addmm(s @ self.own.weight, adj.propagate(s, norm), self.neighbours.weight)
@@ -140,10 +133,6 @@ class DampingTerm(nn.Module):
         form: ``"param"`` for a learned vector of either sign, ``"param+"`` for its ReLU,
             ``"mlp"`` for four layers with a ReLU after each, ``"dgn"`` for
             :math:`\mathrm{ReLU}(\mathbf{A}\mathbf{Q}\mathbf{U}^\top)`.
-
-    Shapes:
-        - **q**: ``[n, channels]``
-        - **returns**: ``[n, channels]`` or ``[channels]``
     """
 
     def __init__(self, channels: int, form: Damping) -> None:
@@ -164,7 +153,7 @@ class DampingTerm(nn.Module):
             reset(self.lins)
 
     def forward(self, q: Tensor, adj: Adjacency) -> Tensor:
-        """Return the factors."""
+        """Return the factors, ``[n, channels]`` or ``[channels]``."""
         if self.form == "param":
             return self.vector
         if self.form == "param+":
@@ -183,20 +172,15 @@ class ForcingTerm(nn.Module):
         channels: width :math:`m'`.
         form: ``"mlp"`` for four layers with sines between them, ``"dgn"`` for
             :math:`\tanh(\mathbf{A}[\mathbf{Q} \,\|\, t]\,\mathbf{U}^\top)`.
-
-    Shapes:
-        - **q**: ``[n, channels]``
-        - **returns**: ``[n, channels]``
     """
 
     def __init__(self, channels: int, form: Forcing) -> None:
         super().__init__()
-        self.channels = channels
         self.form = _check.choice("forcing", form, ("mlp", "dgn"))
         self.lins = _layers(4 if form == "mlp" else 1, channels + 1, channels)
 
     def forward(self, q: Tensor, adj: Adjacency, time: float) -> Tensor:
-        """Return the force at a time."""
+        """Return the force at a time, ``[n, channels]``."""
         state = torch.cat([q, q.new_full((q.size(0), 1), time)], dim=1)
         if self.form == "dgn":
             return self.lins[0](adj.propagate(state, "sum")).tanh()

@@ -94,11 +94,7 @@ class Polynormer(FixedDepthModel):
         self.global_on.fill_(self.local_epochs == 0)
 
     def before_epoch(self, epoch: int) -> None:
-        """Switch the global layers on once ``local_epochs`` epochs are over.
-
-        Args:
-            epoch: the one that begins, counted from 1.
-        """
+        """Switch the global layers on once ``local_epochs`` epochs are over."""
         self.global_on.fill_(epoch > self.local_epochs)
 
     def run_layers(
@@ -107,22 +103,17 @@ class Polynormer(FixedDepthModel):
         """Run the first ``num_layers`` local layers, then the global ones, if they are on."""
         if adj.num_nodes == 0:
             return h
-        h = self._local(h, adj, num_layers)
-        return self._global(h, adj) if self.global_on else h
-
-    def _local(self, h: Tensor, adj: Adjacency, limit: int) -> Tensor:
         # The graph as the layer below takes it: GAT sees each node among its own neighbours.
         graph: Tensor | Adjacency = adj
         if self.local_attn:
             graph, _ = add_self_loops(adj.edge_index, num_nodes=adj.num_nodes)
         total = torch.zeros_like(h)
-        for layer in self.local_layers[:limit]:
+        for layer in self.local_layers[:num_layers]:
             h = layer(h, graph)
             total = total + h
-        return total
-
-    def _global(self, h: Tensor, adj: Adjacency) -> Tensor:
-        h = self.global_norm(h)
+        if not self.global_on:
+            return total
+        h = self.global_norm(total)
         for layer in self.global_attention:
             h = self.global_drop(self.global_out(layer(h, adj)).relu())
         return h
@@ -178,11 +169,6 @@ class GlobalAttention(nn.Module):
         \mathbf{D} = \mathrm{diag}\bigl(\mathbf{S}(\mathbf{S}^\top\mathbf{1})\bigr)
 
     head by head; :math:`\mathbf{S}` is query and key at once.
-
-    Args:
-        channels: width.
-        heads: number of heads.
-        beta: see :class:`Polynormer`.
     """
 
     def __init__(self, channels: int, heads: int = 1, beta: float | None = None) -> None:
@@ -203,12 +189,7 @@ class GlobalAttention(nn.Module):
 
 
 class Beta(nn.Module):
-    r"""The mixing weight :math:`\beta`, a learned number for each channel.
-
-    Args:
-        channels: how many.
-        start: its first value; by default :math:`\beta = \mathrm{sigmoid}(b)` from :math:`b = 0`.
-    """
+    r"""The mixing weight :math:`\beta` of :class:`Polynormer`, a learned number a channel."""
 
     def __init__(self, channels: int, start: float | None) -> None:
         super().__init__()

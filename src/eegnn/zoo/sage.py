@@ -12,12 +12,7 @@ from eegnn.zoo.layered import LayeredModel
 
 
 class SAGEStep(ConvStep):
-    r"""One layer of :class:`GraphSAGE`, with the weights of PyG's layer.
-
-    Args:
-        channels: width.
-        activation: :math:`\sigma`.
-    """
+    """One layer of :class:`GraphSAGE`, with the weights of PyG's layer."""
 
     conv: SAGEConv
 

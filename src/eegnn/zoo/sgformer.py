@@ -83,11 +83,8 @@ class SimpleAttention(nn.Module):
         (\mathbf{\tilde K}^\top\mathbf{1})\Bigr)
 
     with :math:`\mathbf{\tilde Q} = \mathbf{Q}/\|\mathbf{Q}\|_F`, likewise
-    :math:`\mathbf{\tilde K}`, and the norm and :math:`n` those of the node's own graph.
-
-    Args:
-        channels: width, of each head too.
-        heads: number of heads, whose mean is returned.
+    :math:`\mathbf{\tilde K}`, and the norm and :math:`n` those of the node's own graph. Each head
+    is as wide as the model; their mean is returned.
     """
 
     def __init__(self, channels: int, heads: int = 1) -> None:

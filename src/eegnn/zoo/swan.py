@@ -21,16 +21,7 @@ Phi = Literal["antisymmetric", "gcn", "sum"]
 
 @dataclass(eq=False, repr=False)
 class SWAN(EulerModel):
-    r"""Space-Weight Antisymmetric Network.
-
-    .. math::
-        \mathbf{h}_i \leftarrow \mathbf{h}_i + \varepsilon\,\sigma\bigl((\mathbf{W} -
-        \mathbf{W}^\top - \gamma\mathbf{I})\mathbf{h}_i + \Phi(\mathbf{H})_i +
-        \beta\,\Psi(\mathbf{H})_i + \mathbf{b}\bigr)
-
-    Args:
-        phi, beta, gamma, activation: see :class:`SWANStep`.
-    """
+    """Space-Weight Antisymmetric Network: Euler steps of :class:`SWANStep`."""
 
     _: KW_ONLY
     phi: Phi = "antisymmetric"
@@ -66,10 +57,6 @@ class SWANStep(nn.Module):
         beta: :math:`\beta`, of either sign.
         gamma: :math:`\gamma`, as in A-DGN.
         activation: :math:`\sigma`, a name from :data:`eegnn.nn.activations.ACTIVATIONS`.
-
-    Shapes:
-        - **h**: ``[n, channels]``
-        - **returns**: ``[n, channels]``
     """
 
     def __init__(
@@ -105,16 +92,13 @@ class SWANStep(nn.Module):
             draw_neighbours(self.neighbours, self.phi)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ΔH."""
+        """Return ΔH, ``[n, channels]`` as ``h``."""
+        phi = self.neighbours
+        weight = phi() if isinstance(phi, Antisymmetric) else phi.weight.T
         around = adj.propagate(h, PHI_NORMS.get(self.phi, "sym"))
-        z = torch.addmm(self.own(h), around, self._phi_weight())
+        z = torch.addmm(self.own(h), around, weight)
         z = torch.addmm(z, antisymmetric_walk(h, adj), self.differences(), alpha=self.beta)
         return ACTIVATIONS[self.activation](z)
-
-    def _phi_weight(self) -> Tensor:
-        if isinstance(self.neighbours, Antisymmetric):
-            return self.neighbours()
-        return self.neighbours.weight.T
 
     def __repr__(self) -> str:
         return (
