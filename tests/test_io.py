@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,41 @@ def test_loading_draws_nothing_that_matters(saved: Path) -> None:
 def test_a_model_is_loaded_onto_the_device_that_is_named(saved: Path) -> None:
     devices = {p.device.type for p in load(saved, map_location="meta").parameters()}
     assert devices == {"meta"}
+
+
+@dataclass(eq=False, repr=False)
+class WithBias(EEGNN):
+    """What someone else derives: an argument and a weight of its own."""
+
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.own = torch.nn.Parameter(torch.full((self.out_channels,), self.shift))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return super().forward(*args, **kwargs) + self.own
+
+
+def test_a_derived_class_comes_back_where_it_is_given(path: Path) -> None:
+    model = WithBias(3, 8, 2, 5, shift=0.5).eval()
+    save(model, path)
+    again = load(path, cls=WithBias)
+    assert type(again) is WithBias
+    assert again.config["shift"] == 0.5
+    assert torch.equal(again(X, EDGE_INDEX), model(X, EDGE_INDEX))
+
+
+def test_a_derived_class_is_not_looked_for(path: Path) -> None:
+    save(WithBias(3, 8, 2, 5), path)
+    with pytest.raises(ValueError, match=r"names the model 'WithBias', .* load\(path, cls="):
+        load(path)
+    with pytest.raises(ValueError, match=r"names the model 'WithBias', known are SASGNN"):
+        load(path, cls=SASGNN)
+
+
+def test_a_model_that_could_not_be_told_from_ours_is_not_saved(path: Path) -> None:
+    namesake = type("EEGNN", (WithBias,), {})(3, 8, 2, 5)
+    with pytest.raises(TypeError, match=r"named as eegnn's EEGNN"):
+        save(namesake, path)
+    assert not path.exists()

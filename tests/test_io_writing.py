@@ -26,15 +26,10 @@ def test_another_suffix_is_refused(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-class MyModel(SASGNN):
-    pass
-
-
 @pytest.mark.parametrize(
     "model",
     [
         torch.nn.Linear(2, 2),
-        MyModel(3, 4, 2),
         EarlyExit(torch.nn.Identity(), torch.nn.Identity(), torch.nn.Identity(), 3),
     ],
     ids=lambda model: type(model).__name__,

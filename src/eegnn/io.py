@@ -30,13 +30,18 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
     Each file is written whole or not at all.
 
     Args:
-        model: a model of this library, such as :class:`~eegnn.EEGNN`.
+        model: a model of this library, such as :class:`~eegnn.EEGNN`, or of a class derived from
+            one, which :func:`load` has to be given.
         path: a file name ending in ``.safetensors``.
     """
     weights, description = _paths(path)
     name = type(model).__name__
-    if MODELS.get(name) is not type(model):
-        raise TypeError(f"model must be one of {', '.join(MODELS)}, got {name}")
+    if not isinstance(model, GraphModel):
+        raise TypeError(
+            f"model must be one of {', '.join(MODELS)}, or derived from one, got {name}"
+        )
+    if MODELS.get(name, type(model)) is not type(model):
+        raise TypeError(f"model is of a class named as eegnn's {name}: give it another name")
     tensors = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
     about = {"format": FORMAT, "version": VERSION, "model": name, "config": model.config}
     sums = {"weights": _checksum(tensors), "description": _description_checksum(about)}
@@ -47,12 +52,19 @@ def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
     write_atomically(weights, to_safetensors(tensors, metadata))
 
 
-def load(path: str | os.PathLike[str], *, map_location: str | torch.device = "cpu") -> GraphModel:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    map_location: str | torch.device = "cpu",
+    cls: type[GraphModel] | None = None,
+) -> GraphModel:
     """Read a model that :func:`save` wrote. It comes back in evaluation mode.
 
     Args:
         path: a file name ending in ``.safetensors``.
         map_location: the device that it is put on.
+        cls: the class of the model, where it is not one of this library. The file has its name, and
+            a name from a file is never imported.
 
     Raises:
         FileNotFoundError: one of the two files is missing.
@@ -65,14 +77,18 @@ def load(path: str | os.PathLike[str], *, map_location: str | torch.device = "cp
                 f"{file} does not exist; a model is two files, {weights.name} "
                 f"and {description.name}"
             )
-    about = _read_description(description)
+    known = MODELS if cls is None else {cls.__name__: cls}
+    about = _read_description(description, known)
     tensors, sums = _read_tensors(weights)
     if sums.get("description") != _description_checksum(about):
         raise ValueError(
             f"{weights.name} and {description} do not belong together: one of them was changed or "
             f"replaced"
         )
-    model = _build(about, description)
+    try:
+        model = known[about["model"]](**about["config"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{description} does not fit {about['model']}: {error}") from error
     model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))  # not of a counter
     try:
         model.load_state_dict(tensors)
@@ -111,7 +127,7 @@ def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     return weights, weights.with_suffix(".json")
 
 
-def _read_description(path: Path) -> dict[str, Any]:
+def _read_description(path: Path, known: Mapping[str, type[GraphModel]]) -> dict[str, Any]:
     try:
         about: Any = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -127,18 +143,14 @@ def _read_description(path: Path) -> dict[str, Any]:
     if type(version) is not int or version != VERSION:
         raise ValueError(f"{path} has version {version!r}; this eegnn reads version {VERSION}")
     name = about.get("model")
-    if not isinstance(name, str) or name not in MODELS or not isinstance(about.get("config"), dict):
+    if not isinstance(name, str) or not isinstance(about.get("config"), dict):
+        raise ValueError(f"{path} is damaged: it has no name and arguments of a model")
+    if name not in known:
         raise ValueError(
-            f"{path} is damaged: it names the model {name!r}, known are {', '.join(MODELS)}"
+            f"{path} names the model {name!r}, known are {', '.join(known)}; a class of your own "
+            f"is given as load(path, cls=MyModel)"
         )
     return about
-
-
-def _build(about: dict[str, Any], path: Path) -> GraphModel:
-    try:
-        return MODELS[about["model"]](**about["config"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
