@@ -34,10 +34,7 @@ Calls = dict[tuple[str, int], Callable[[], Any]]
 def pyg_gcn(in_channels: int, out_channels: int, num_layers: int, normalize: bool) -> nn.Module:
     """PyG's GCN with an encoder and a decoder, as all other models here have them.
 
-    Args:
-        in_channels, out_channels: features and classes.
-        num_layers: depth.
-        normalize: whether each layer normalises the adjacency matrix it is given.
+    With ``normalize`` each layer normalises the adjacency matrix that it is given.
     """
     modules = [
         (nn.Linear(in_channels, WIDTH), "x -> x"),
@@ -62,11 +59,7 @@ def baselines(
 ) -> Calls:
     """Return forward passes of all models of this depth, without gradients.
 
-    Args:
-        x, adj: the graph.
-        num_classes: outputs.
-        num_layers: depth.
-        default: also GCN with ``edge_index``, PyG's default, which is slow on large graphs.
+    With ``default`` also GCN with ``edge_index``, PyG's default, which is slow on large graphs.
     """
     torch.manual_seed(0)
     sizes = (x.size(1), num_classes, num_layers)

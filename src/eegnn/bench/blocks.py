@@ -31,20 +31,7 @@ WHOLE = 100_000
 
 @dataclass(frozen=True)
 class BlocksRow(BenchmarkRow):
-    """One graph, in new processes.
-
-    Attributes:
-        nodes, edges, blocks: its size (edges in both directions), and the number of blocks.
-        raw: bytes of features and ``edge_index``.
-        peak: the largest resident size of a process, above what it had with the raw data.
-        partition: CPU seconds to build and partition the graph, the median.
-        seconds, cpu: median wall-clock and CPU seconds of inference.
-        exits: mean exit layer.
-        difference: largest difference of outputs to those of the whole graph; ``None`` if the
-            whole graph was not computed.
-        other_exits: number of nodes whose exit layer differs from that of the whole graph.
-        epoch_peak, epoch_cpu: of an epoch of training with its evaluation, if asked for.
-    """
+    """One graph, in new processes; ``None`` for what was not computed."""
 
     title = f"EEGNN by blocks, bytes and seconds, width {WIDTH}, {LAYERS} layers"
     columns = (
@@ -54,17 +41,17 @@ class BlocksRow(BenchmarkRow):
     x_label, y_label = "nodes", ""
 
     nodes: int
-    edges: int
+    edges: int  #: in both directions
     blocks: int
-    raw: int
-    peak: int
-    partition: float
-    seconds: float
-    cpu: float
-    exits: float
-    difference: float | None = None
-    other_exits: int | None = None
-    epoch_peak: int | None = None
+    raw: int  #: bytes of features and ``edge_index``
+    peak: int  #: the largest resident size of a process, above what it had with the raw data
+    partition: float  #: CPU seconds to build and partition the graph, the median
+    seconds: float  #: of inference by the clock, the median
+    cpu: float  #: seconds of inference, the median
+    exits: float  #: mean exit layer
+    difference: float | None = None  #: the largest, of outputs to those of the whole graph
+    other_exits: int | None = None  #: nodes whose exit layer is not that of the whole graph
+    epoch_peak: int | None = None  #: of an epoch of training with its evaluation
     epoch_cpu: float | None = None
 
     @property
@@ -81,11 +68,8 @@ class BlocksRow(BenchmarkRow):
 def compare(nodes: Sequence[int], passes: int, block: int, epoch: bool) -> list[BlocksRow]:
     """Generate ``powerlaw`` graphs, and measure inference of an EEGNN by blocks on each.
 
-    Args:
-        nodes: sizes of graphs.
-        passes: processes for each size, which take turns.
-        block: nodes of a block, about.
-        epoch: whether to train for an epoch too, once.
+    Each pass is a process; the sizes take turns. A block has about ``block`` nodes. With ``epoch``
+    an epoch is trained too, once.
     """
     if not resident_bytes("VmRSS"):
         raise OSError("this benchmark reads memory from /proc/self/status, so it needs Linux")

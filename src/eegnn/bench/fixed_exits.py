@@ -17,12 +17,8 @@ from eegnn.nn.exits import Exits
 def predict_with_fixed_exits(
     model: ExitModel, x: Tensor, adj: Adjacency, fixed_exit_layer: Tensor
 ) -> tuple[Tensor, Exits]:
-    """Predict with the reference loop. The model's heads are computed, and their answer replaced.
-
-    Args:
-        model: is put into evaluation mode.
-        x, adj: the graph, or a batch of graphs.
-        fixed_exit_layer: the exit layer of each unit, ``int64 [U]``, from 1 on.
+    """Predict with the reference loop. The model's heads are computed, and their answer replaced
+    by ``fixed_exit_layer``, the exit layer of each unit, ``int64 [U]``, from 1 on.
     """
     layer, head = 0, model.loop.confidence
     compute = getattr(head, "contrast", head)  # what the loop calls

@@ -30,25 +30,18 @@ EXITS = {"early": (0.0, 0.25), "spread": (0.0, 1.0), "late": (0.75, 1.0)}
 
 @dataclass(frozen=True)
 class BatchRow(BenchmarkRow):
-    """One batch with one distribution of exit layers.
-
-    Attributes:
-        graphs, real, nodes: the batch, and whether it is the data set's own.
-        exits: which distribution of exits.
-        work: layers taken by nodes, as a share of all nodes taking all layers.
-        time: as a share of the time without early exits.
-    """
+    """One batch with one distribution of exit layers."""
 
     title = f"Batches of graphs, EEGNN, {LAYERS} layers"
     columns = ("graphs", "real", "nodes", "exits", "work", "time", "ratio")
     x_label, y_label = "share of the layers", "share of the time"
 
     graphs: str
-    real: bool
+    real: bool  #: whether the batch is the data set's own
     nodes: int
-    exits: str
-    work: float
-    time: float
+    exits: str  #: which distribution, of :data:`EXITS`
+    work: float  #: layers taken by nodes, as a share of all nodes taking all layers
+    time: float  #: as a share of the time without early exits
 
     @property
     def ratio(self) -> float:
@@ -62,12 +55,7 @@ class BatchRow(BenchmarkRow):
 
 
 def compare(passes: int = 20, data_dir: Path | None = None) -> list[BatchRow]:
-    """Measure each batch with each distribution of exits, and without early exits.
-
-    Args:
-        passes: timed passes of each, interleaved.
-        data_dir: the data folder; ``None`` for the default.
-    """
+    """Measure each batch with each distribution of exits, and without early exits."""
     return [row for name in BATCHES for row in _compare(name, passes, data_dir)]
 
 
@@ -99,10 +87,8 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[BatchRow]:
         exit_layers[exits] = evenly.round().long().clamp(min=1)[order]
     torch.manual_seed(0)
     model = EEGNN(FEATURES, WIDTH, 6, LAYERS, level="graph")
-    calls = {
-        exits: partial(predict_with_fixed_exits, model, x, adj, layer)
-        for exits, layer in exit_layers.items()
-    }
+    predict = partial(predict_with_fixed_exits, model, x, adj)
+    calls = {exits: partial(predict, layer) for exits, layer in exit_layers.items()}
     seconds = medians(calls, passes)
     rows = []
     for exits in EXITS:

@@ -23,31 +23,21 @@ EARLY = 10
 
 @dataclass(frozen=True)
 class InferenceRow(BenchmarkRow):
-    """One model on one graph.
-
-    Attributes:
-        graph, real, nodes, edges: the graph, and whether it is the data set's own.
-        model: its name.
-        layers: depth, or budget.
-        seconds: the median pass.
-        against_csr: how many times faster it is than GCN on a CSR matrix of the same depth.
-        updates: layers computed, as a share of the budget; ``None`` without exits.
-        mean_exit: mean exit layer; ``None`` without exits.
-    """
+    """One model on one graph."""
 
     title = f"Inference of the whole graph, width {WIDTH}"
     columns = ("graph", "real", "model", "layers", "seconds", "against_csr", "updates", "mean_exit")
     x_label, y_label, log_axes = "layers", "ms", True
 
     graph: str
-    real: bool
+    real: bool  #: whether the graph is the data set's own
     nodes: int
     edges: int
     model: str
-    layers: int
-    seconds: float
-    against_csr: float
-    updates: float | None = None
+    layers: int  #: depth, or budget
+    seconds: float  #: the median pass
+    against_csr: float  #: how many times faster than GCN on a CSR matrix of the same depth
+    updates: float | None = None  #: layers computed, as a share of the budget, with exits
     mean_exit: float | None = None
 
     def points(self) -> Iterator[tuple[str, str, float, float]]:
@@ -69,7 +59,7 @@ def compare(
         datasets: names from :data:`~eegnn.bench.inputs.PAPER_EXITS`.
         layers: depths.
         passes: timed passes of each model, interleaved.
-        data_dir: the data folder; ``None`` for the default.
+        data_dir: the data folder.
         default: also GCN with ``edge_index``, PyG's default.
     """
     rows = []
@@ -95,9 +85,7 @@ def compare_runs(
 ) -> list[InferenceRow]:
     """Measure trained models with exits on their own graph, against baselines of the same depth.
 
-    Args:
-        runs: folders of runs of models for nodes.
-        passes, data_dir, default: as in :func:`compare`.
+    The arguments but ``runs``, folders of models for nodes, are those of :func:`compare`.
     """
     rows = []
     for run in runs:

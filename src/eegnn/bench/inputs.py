@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import remove_self_loops, to_undirected
 
-from eegnn.data.download import data_root, in_mirror
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.graph import Adjacency
@@ -40,12 +39,7 @@ class BenchmarkGraph:
 
 
 def benchmark_graph(name: str, data_dir: Path | None = None) -> BenchmarkGraph:
-    """Open a heterophilic data set if it is on disk, else generate a graph of its size.
-
-    Args:
-        name: one of :data:`PAPER_EXITS`.
-        data_dir: the data folder; ``None`` for the default.
-    """
+    """Open a data set of :data:`PAPER_EXITS`, or generate a graph of its size."""
     if name not in PAPER_EXITS:
         raise ValueError(f"dataset must be one of {', '.join(PAPER_EXITS)}, got {name!r}")
     figures = {key: int(value) for key, value in DATASETS[name].figures.items()}
@@ -67,17 +61,13 @@ def benchmark_graph(name: str, data_dir: Path | None = None) -> BenchmarkGraph:
 
 def on_disk(name: str, data_dir: Path | None = None) -> bool:
     """Whether a data set can be opened without the network."""
-    home = DATASETS[name].folder
-    return (data_root(data_dir) / home).is_dir() or in_mirror(f"{home}/raw")
+    return DATASETS[name].place(data_dir) != "needs network"
 
 
 def skewed_graph(num_nodes: int, num_edges: int, seed: int = 0, skew: float = 1.0) -> Tensor:
     """Draw about ``num_edges`` undirected edges with skewed degrees; ``[2, 2 · edges]``.
 
-    Args:
-        num_nodes, num_edges: the size.
-        seed: of the generator.
-        skew: 0 for even degrees; with 1 the largest is several times the mean.
+    A ``skew`` of 0 gives even degrees; with 1 the largest is several times the mean.
     """
     generator = torch.Generator().manual_seed(seed)
     weight = torch.rand(num_nodes, generator=generator).pow(2 * skew) + 0.02

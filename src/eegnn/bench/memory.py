@@ -26,16 +26,7 @@ MODELS: dict[str, Callable[..., GraphModel]] = {"SAS-GNN": SASGNN, "EEGNN": EEGN
 
 @dataclass(frozen=True)
 class MemoryRow(BenchmarkRow):
-    """One model and depth; bytes and seconds as (plain, recompute).
-
-    Attributes:
-        model, layers: which.
-        states: bytes of the states of all layers.
-        saved: bytes that autograd keeps for the backward pass.
-        peak: growth of the resident size of a new process in a training step; 0 where the system
-            does not report it.
-        seconds: of a training step.
-    """
+    """One model and depth; bytes and seconds as (plain, recompute)."""
 
     title = f"Training step, bytes and seconds, plain → recompute, width {WIDTH}"
     columns = ("model", "layers", "states", "beyond", "peak", "seconds")
@@ -43,10 +34,11 @@ class MemoryRow(BenchmarkRow):
 
     model: str
     layers: int
-    states: int
-    saved: tuple[int, int]
+    states: int  #: bytes of the states of all layers
+    saved: tuple[int, int]  #: bytes that autograd keeps for the backward pass
+    #: Growth of the resident size of a new process in a training step; 0 where it is not reported.
     peak: tuple[int, int]
-    seconds: tuple[float, float]
+    seconds: tuple[float, float]  #: of a training step
 
     @property
     def beyond(self) -> tuple[int, int]:
@@ -60,19 +52,9 @@ class MemoryRow(BenchmarkRow):
 
 
 def compare(
-    dataset: str,
-    layers: Sequence[int],
-    passes: int = 5,
-    data_dir: Path | None = None,
+    dataset: str, layers: Sequence[int], passes: int = 5, data_dir: Path | None = None
 ) -> list[MemoryRow]:
-    """Measure training steps of each of :data:`MODELS`.
-
-    Args:
-        dataset: whose graph.
-        layers: depths.
-        passes: timed steps, interleaved.
-        data_dir: the data folder; ``None`` for the default.
-    """
+    """Measure training steps of each of :data:`MODELS` at these depths, on one graph."""
     graph = benchmark_graph(dataset, data_dir)
     return [_compare(graph, name, depth, passes) for name in MODELS for depth in layers]
 
@@ -95,10 +77,8 @@ def saved_bytes(model: GraphModel, x: Tensor, adj: Adjacency) -> int:
 def _compare(graph: BenchmarkGraph, name: str, layers: int, passes: int) -> MemoryRow:
     x, adj = graph.x, graph.adj
     make = partial(_model, name, x.size(1), graph.num_classes, layers)
-    plain, recompute = make(False), make(True)
-    seconds = medians(
-        {model: partial(_training_step, model, x, adj) for model in (plain, recompute)}, passes
-    )
+    plain, recompute = models = make(False), make(True)
+    seconds = medians({model: partial(_training_step, model, x, adj) for model in models}, passes)
     peak = partial(in_new_process, _peak, x, adj.edge_index, name, graph.num_classes, layers)
     return MemoryRow(
         name,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-#: Seconds after which a call counts as slow and is timed in a tenth of the passes.
+#: Seconds after which a call counts as slow.
 SLOW = 2.0
 Key = TypeVar("Key", bound=Hashable)
 
@@ -19,11 +19,7 @@ def medians(calls: Mapping[Key, Callable[[], Any]], passes: int) -> dict[Key, fl
     """Return the median of the seconds that each call takes.
 
     Every call runs once to warm up. Then all take turns, so that other load on the machine affects
-    all of them alike.
-
-    Args:
-        calls: what to time, by name.
-        passes: how often each call is timed; a tenth of it (at least once) if it is slow.
+    all of them alike. A call that is slow is timed in a tenth of the passes, at least once.
     """
     slow = {name for name, call in calls.items() if seconds(call) > SLOW}
     found: dict[Key, list[float]] = {name: [] for name in calls}

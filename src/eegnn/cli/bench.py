@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,18 +71,16 @@ def bench_inference(
     a CPU. Nodes of EEGNN leave by themselves in a trained run; else at layers with the minimum,
     median and maximum that the paper found. All nodes are computed until the last one has left.
     """
-    from eegnn.bench.inference import compare, compare_runs
+    from eegnn.bench.inference import InferenceRow, compare, compare_runs
     from eegnn.bench.inputs import PAPER_EXITS
 
     names = dataset or ([] if run else list(PAPER_EXITS))
     shared = (passes, data_dir, default_path)
-    _measure(
-        lambda: compare_runs(run or [], *shared) + compare(names, layers, *shared),
-        threads,
-        out,
-        as_json,
-        passes=passes,
-    )
+
+    def measure() -> list[InferenceRow]:
+        return compare_runs(run or [], *shared) + compare(names, layers, *shared)
+
+    _measure(measure, threads, out, as_json, passes=passes)
 
 
 @bench.command("graphs")
@@ -131,14 +130,8 @@ def bench_memory(
     """Measure memory and time of a training step against depth, with and without `recompute`."""
     from eegnn.bench.memory import compare
 
-    _measure(
-        lambda: compare(dataset, layers, passes, data_dir),
-        threads,
-        out,
-        as_json,
-        passes=passes,
-        dataset=dataset,
-    )
+    measure = partial(compare, dataset, layers, passes, data_dir)
+    _measure(measure, threads, out, as_json, passes=passes, dataset=dataset)
 
 
 @bench.command("blocks")
@@ -163,14 +156,8 @@ def bench_blocks(
     """
     from eegnn.bench.blocks import compare
 
-    _measure(
-        lambda: compare(nodes, passes, block, epoch),
-        threads,
-        out,
-        as_json,
-        passes=passes,
-        block=block,
-    )
+    measure = partial(compare, nodes, passes, block, epoch)
+    _measure(measure, threads, out, as_json, passes=passes, block=block)
 
 
 def _measure(
