@@ -35,7 +35,7 @@ def predicted(outputs: LayerOutputs, layer: int, unit: int) -> int:
 @given(st.integers(0, 10**6), st.sampled_from(PICKS))
 def test_the_oracle_is_that_of_the_paper(seed: int, pick: Literal["earliest", "latest"]) -> None:
     outputs, y = random_outputs(seed)
-    found = oracle(outputs, y, None, "accuracy", pick)
+    found = oracle(outputs, y, "accuracy", pick)
     order = range(1, L + 1) if pick == "earliest" else range(L, 0, -1)
     correct = 0
     for unit in range(UNITS):
@@ -51,7 +51,7 @@ def test_the_oracle_is_that_of_the_paper(seed: int, pick: Literal["earliest", "l
 def test_no_exits_are_more_accurate_than_the_oracles(seed: int, pick: Any) -> None:
     outputs, y = random_outputs(seed)
     index = torch.arange(0, UNITS, 2)
-    found = oracle(outputs, y, index, "accuracy", pick)
+    found = oracle(outputs.select(index), y[index], "accuracy", pick)
     assert found.layer.shape == index.shape
     for layer in range(1, L + 1):
         right = [predicted(outputs, layer, unit) == y[unit] for unit in index.tolist()]
@@ -72,7 +72,7 @@ def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
     y = torch.tensor([0, 1, 1, 0])
     out = two_logits([[-0.1, 0.1, 0.1, 0.6], [-0.1, 1.0, 2.0, 0.5]])
     outputs = at_full_depth(out)
-    earliest, latest = (oracle(outputs, y, None, "roc_auc", pick) for pick in PICKS)
+    earliest, latest = (oracle(outputs, y, "roc_auc", pick) for pick in PICKS)
     assert earliest.layer.tolist() == [1, 1, 1, 2]
     assert latest.layer.tolist() == [2, 2, 2, 2]
     assert earliest.full_score == latest.full_score == latest.score == 1.0
@@ -84,9 +84,9 @@ def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
 def test_labels_must_be_classes(y: Tensor) -> None:
     outputs, _ = random_outputs(0)
     with pytest.raises(ValueError, match="the class of each unit"):
-        oracle(outputs, y, None, "accuracy")
+        oracle(outputs, y, "accuracy")
 
 
 def test_there_are_two_picks() -> None:
     with pytest.raises(ValueError, match="pick must be one of"):
-        oracle(*random_outputs(0), None, "accuracy", "median")  # type: ignore[arg-type]
+        oracle(*random_outputs(0), "accuracy", "median")  # type: ignore[arg-type]

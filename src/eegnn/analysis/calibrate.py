@@ -57,21 +57,14 @@ class Calibration:
 
     Choices are made among pairs of a threshold and a limit ``max_layers``: there are more of them
     than thresholds alone, and a limit saves work for certain where nodes that left go on evolving.
-
-    Attributes:
-        metric: of the scores.
-        num_layers: the budget.
-        weights: checksum of the model's files, to tell whether the run was continued since.
-        val, test: curves over the same thresholds, without a limit.
-        best: the pairs that score better on validation units than all that cost less there, by
-            ascending cost.
     """
 
     metric: str
     num_layers: int
-    weights: str
-    val: Curve
+    weights: str  #: checksum of the model's files, to tell whether the run was continued since
+    val: Curve  #: over thresholds without a limit, as ``test``
     test: Curve
+    #: The pairs that score better on validation units than all that cost less, by ascending cost.
     best: tuple[Choice, ...]
 
     @property
@@ -90,13 +83,11 @@ class Calibration:
         return self._by_cost()[0].val.cost
 
     def for_cost(self, target: float) -> Choice:
-        """Return the rule with the best validation score among those that cost at most ``target``.
+        """Return the rule with the best validation score among those that cost at most ``target``,
+        a share of the budget in [0, 1].
 
         The model's own rule competes; of equally good rules the cheapest is taken. The best of many
         scores on the same units is a little optimistic: quote the test score.
-
-        Args:
-            target: share of the budget, in [0, 1].
         """
         _check.number("target", target, 0, 1)
         affordable = [choice for choice in self._by_cost() if choice.val.cost <= target]
@@ -107,13 +98,10 @@ class Calibration:
         return max(affordable, key=self._gain)
 
     def for_score(self, tolerance: float = 0.0) -> Choice:
-        """Return the cheapest rule that scores no worse than the model's own rule.
+        """Return the cheapest rule that scores at most by ``tolerance`` worse than the own rule.
 
         It is compared with the own rule, not with the best one: the own rule was not chosen on
         these units, so its score is not optimistic.
-
-        Args:
-            tolerance: how much worse the score may be, in units of the metric.
         """
         _check.number("tolerance", tolerance, 0)
         floor = self._gain(self.own) - tolerance
@@ -155,14 +143,9 @@ class Calibration:
 
 
 def calibrate_run(run: Path, data_dir: Path | None = None) -> Calibration:
-    """Measure what the exit rules of a run cost and score. Nothing is written.
+    """Measure what the exit rules of a run, whose model has exits, cost and score.
 
-    Args:
-        run: the folder of the run.
-        data_dir: the data folder; ``None`` for the default.
-
-    Raises:
-        ValueError: the model has no exits.
+    Nothing is written.
     """
     RunFolder(run).config()  # raises an error where there is no run
     weights = _checksum(run)  # of the files before they are read, should the run go on meanwhile

@@ -49,9 +49,7 @@ def energy_rate(
 
     Args:
         conv: the right-hand side, with :math:`\sigma_1, \sigma_2 \ge 0` for the theorem to hold.
-        h: ``[n, m']``.
-        adj: the graph.
-        edge_attr: for a ``conv`` with edge features.
+        h, adj, edge_attr: what it is given, states ``[n, m']`` first.
     """
     pull = adj.propagate(h, "sym") @ conv.weight
     return -2 * (pull * conv(h, adj, edge_attr)).sum()

@@ -17,19 +17,12 @@ from eegnn.train.metrics import score_of
 
 @dataclass(frozen=True)
 class Point:
-    """What an exit rule costs and scores.
+    """What an exit rule costs and scores."""
 
-    Attributes:
-        threshold: its ``exit_threshold``; ``None`` for the model's own rule.
-        max_layers: its ``max_layers``; ``None`` for the whole budget.
-        cost: mean exit layer as a share of the budget L.
-        score: in the metric of the problem.
-    """
-
-    threshold: float | None
-    max_layers: int | None
-    cost: float
-    score: float
+    threshold: float | None  #: its ``exit_threshold``; ``None`` for the model's own rule
+    max_layers: int | None  #: ``None`` for the whole budget
+    cost: float  #: mean exit layer as a share of the budget L
+    score: float  #: in the metric of the problem
 
     @property
     def knobs(self) -> dict[str, Any]:
@@ -39,19 +32,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Score against cost of several exit rules, on the same units.
-
-    Attributes:
-        metric: of the scores.
-        points: the rules, by ascending threshold and so by never descending cost.
-        own: the model's own rule.
-        full: every unit takes all layers.
-    """
+    """Score against cost of several exit rules, on the same units."""
 
     metric: str
-    points: tuple[Point, ...]
-    own: Point
-    full: Point
+    points: tuple[Point, ...]  #: by ascending threshold, and so by never descending cost
+    own: Point  #: the model's own rule
+    full: Point  #: every unit takes all layers
 
 
 def replay(
@@ -115,11 +101,8 @@ def point_of(
     exit_threshold: float | None = None,
     max_layers: int | None = None,
 ) -> Point:
-    """Return the cost and score of an exit rule.
-
-    Args:
-        outputs, exit_threshold, max_layers: see :func:`replay`.
-        y, metric, scale: see :func:`~eegnn.train.metrics.score_of`.
+    """Return the cost of an exit rule by :func:`replay`, and its score by
+    :func:`~eegnn.train.metrics.score_of`.
     """
     out, layer = replay(outputs, exit_threshold, max_layers)
     cost = float(layer.double().mean()) / outputs.num_layers
@@ -129,13 +112,8 @@ def point_of(
 def accuracy_cost_curve(
     metric: str, thresholds: Sequence[float], measure: Callable[[float | None], Point]
 ) -> Curve:
-    """Return score and cost over exit thresholds.
-
-    Args:
-        metric: of the scores.
-        thresholds: in any order.
-        measure: from an ``exit_threshold`` to its point, for instance :func:`point_of` with the
-            arguments before ``exit_threshold`` given.
+    """Return score and cost over exit thresholds; ``measure`` returns the point of one, such as
+    :func:`point_of` with the arguments before ``exit_threshold`` given.
     """
     points = tuple(measure(threshold) for threshold in sorted(thresholds))
     return Curve(metric, points, own=measure(None), full=measure(1.0))

@@ -67,12 +67,8 @@ def outputs_by_layer(
 ) -> LayerOutputs:
     """Decode the states after every layer, in evaluation mode without gradients.
 
-    A model with exits runs twice, once to the end and once by its own rule; a model of fixed depth
-    runs once for each depth.
-
-    Args:
-        model, x, edge_index, edge_attr, batch: as in
-            :meth:`~eegnn.nn.model.GraphModel.predict`.
+    The inputs are those of :meth:`~eegnn.nn.model.GraphModel.predict`. A model with exits runs
+    twice, once to the end and once by its own rule; a model of fixed depth once for each depth.
     """
     inputs = (x, edge_index, edge_attr, batch)
     if not isinstance(model, ExitModel):

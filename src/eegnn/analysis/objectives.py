@@ -25,18 +25,12 @@ READINGS: tuple[Reading, ...] = ("before", "after")
 
 @dataclass(frozen=True)
 class GradientMap:
-    """Gradients of the decisions of one pass.
+    """Gradients of the decisions of one pass."""
 
-    Attributes:
-        gradient: ``[L, U]``, the norm of the gradient of the task loss with respect to the
-            confidence logits of unit ``u`` at decision ``l``.
-        layer: ``[U]``, number of steps in the state that is decoded.
-        decisions: ``[U]``, number of decisions of each unit until it left.
-    """
-
+    #: ``[L, U]``, the norm of the gradient of the task loss by the confidence logits.
     gradient: Tensor
-    layer: Tensor
-    decisions: Tensor
+    layer: Tensor  #: ``[U]``, number of steps in the state that is decoded
+    decisions: Tensor  #: ``[U]``, number of decisions of each unit until it left
 
     @property
     def share_without_gradient(self) -> float:
@@ -54,12 +48,7 @@ def gradient_map(
 ) -> GradientMap:
     """Pass a generated Minesweeper board through a new EEGNN once, forward and backward.
 
-    Args:
-        reading: which state is decoded.
-        size: cells on a side of the board, all of them in the loss.
-        num_layers: the budget.
-        continue_bias: the start of the heads; ``None`` is the paper's.
-        seed: of the board, the weights and the noise.
+    All ``size · size`` cells are in the loss. ``seed`` is that of board, weights and noise.
     """
     data = minesweeper(size, seed)
     adj = adjacency_of(data.edge_index, data.num_nodes, None)
@@ -92,8 +81,7 @@ def gradient_map(
 def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
     """Algorithm 1 for nodes, decoding the state before the step at which a node decides to leave.
 
-    Returns:
-        The output ``[n, C]``, and the number of steps in the decoded states ``[n]``.
+    Return the output ``[n, C]`` and the number of steps in the decoded states ``[n]``.
     """
     state, layer = h, torch.full((h.size(0),), program.num_layers)
     for step in range(program.num_layers):

@@ -15,30 +15,18 @@ from eegnn.train.metrics import score_of
 
 @dataclass(frozen=True)
 class Oracle:
-    """What an exit rule that knows the labels would reach.
+    """What an exit rule that knows the labels would reach."""
 
-    Attributes:
-        layer: ``int64 [U]``, the exit layers of the oracle.
-        score, cost: of the oracle; the cost is the mean exit layer as a share of the budget.
-        full_score: at full depth.
-        right_somewhere: share of units that some layer classifies correctly.
-        right_at_end: share of units that the last layer classifies correctly.
-    """
-
-    layer: Tensor
+    layer: Tensor  #: ``int64 [U]``, the exit layers
     score: float
-    cost: float
-    full_score: float
-    right_somewhere: float
-    right_at_end: float
+    cost: float  #: mean exit layer as a share of the budget
+    full_score: float  #: at full depth
+    right_somewhere: float  #: share of units that some layer classifies correctly
+    right_at_end: float  #: share of units that the last layer classifies correctly
 
 
 def oracle(
-    outputs: LayerOutputs,
-    y: Tensor,
-    index: Tensor | None,
-    metric: str,
-    pick: Literal["earliest", "latest"] = "earliest",
+    outputs: LayerOutputs, y: Tensor, metric: str, pick: Literal["earliest", "latest"] = "earliest"
 ) -> Oracle:
     """Let every unit leave at a layer that classifies it correctly (the paper's optimal exit).
 
@@ -55,9 +43,8 @@ def oracle(
     * *What correct means for the ROC AUC.* Here: the largest logit is that of the class.
 
     Args:
-        outputs: of all units, of a model with or without exits.
+        outputs: of a model with or without exits.
         y: the class of each unit, ``int64 [U]``.
-        index: the units that count; ``None`` for all.
         metric: a name in :data:`~eegnn.train.metrics.METRICS`.
         pick: the ``"earliest"`` or the ``"latest"`` of the correct layers.
     """
@@ -67,8 +54,6 @@ def oracle(
             f"y must be int64 of shape [{outputs.num_units}], the class of each unit, got "
             f"{y.dtype} of shape {list(y.shape)}"
         )
-    if index is not None:
-        outputs, y = outputs.select(index), y[index]
     depth = outputs.num_layers
     right = outputs.out.argmax(dim=-1) == y
     somewhere = right.any(dim=0)

@@ -11,12 +11,7 @@ from eegnn.train.run import RunFolder
 
 
 def open_run(run: Path, data_dir: Path | None = None) -> tuple[GraphModel, Batches]:
-    """Load the model of a run's best epoch, and its problem as the run saw it.
-
-    Args:
-        run: the folder of the run; nothing in it is changed.
-        data_dir: the data folder; ``None`` for the default.
-    """
+    """Load the model of a run's best epoch, and its problem as the run saw it."""
     folder = RunFolder(run)
     config, model = folder.config(), folder.model()
     return model, Batches(prepare(config, data_dir), config.batch_size, model.edge_dim is not None)

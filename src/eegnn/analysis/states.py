@@ -27,15 +27,10 @@ def states_by_layer(
 ) -> list[Tensor]:
     r"""Return :math:`\mathbf{H}^0, \dots, \mathbf{H}^L`, each ``[n, m']``, in evaluation mode.
 
-    In a model with exits no unit leaves before the end. Where autograd is on, the states belong to
-    one graph of operations: each can be differentiated by all before it.
-
-    Args:
-        model, x, edge_index, edge_attr, batch: as in
-            :meth:`~eegnn.nn.model.GraphModel.forward`.
-
-    Raises:
-        ValueError: the model does not take one state through one layer after the other.
+    The inputs are those of :meth:`~eegnn.nn.model.GraphModel.forward`. In a model with exits no
+    unit leaves before the end. Where autograd is on, the states belong to one graph of operations:
+    each can be differentiated by all before it. A model that does not take one state through one
+    layer after the other is refused.
     """
     with evaluation_mode(model):
         x, adj = model._enter(x, edge_index, edge_attr, batch)
@@ -48,16 +43,10 @@ def states_by_layer(
     return states
 
 
-def stacked_states(
-    model: GraphModel,
-    x: Tensor | None,
-    edge_index: Tensor | Adjacency,
-    edge_attr: Tensor | None = None,
-    batch: Tensor | None = None,
-) -> Tensor:
-    """:func:`states_by_layer` without gradients, ``[L + 1, n, m']``."""
+def stacked_states(model: GraphModel, *inputs: Any) -> Tensor:
+    """:func:`states_by_layer` of the same inputs without gradients, ``[L + 1, n, m']``."""
     with torch.no_grad():
-        return torch.stack(states_by_layer(model, x, edge_index, edge_attr, batch))
+        return torch.stack(states_by_layer(model, *inputs))
 
 
 @contextmanager

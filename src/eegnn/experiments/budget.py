@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 
-from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, listing, statistic
@@ -21,27 +21,20 @@ def cells(scope: Scope) -> Cells:
     """A table for each data set and quantity: a row for each model, a column for each budget."""
     budgets = scope.choose((5, 10, 15, 20), (5, 10))
     for dataset, name, row, budget in product(DATASETS, QUANTITIES, ROWS, budgets):
-        runs = _runs(dataset, row, budget, scope)
+        settings = {"num_layers": budget + 1, **scope.choose({}, {"epochs": 3})}  # L counts from 0
+        config = with_recipe_of("eegnn", dataset.lower(), model_name(row), settings)
+        runs = repeat(config, "split", scope.numbers(3))
         yield Cell(f"{dataset}, {name}", row, str(budget), QUANTITIES[name], runs)
-
-
-def _runs(dataset: str, row: str, budget: int, scope: Scope) -> Runs:
-    settings = {"num_layers": budget + 1, **scope.choose({}, {"epochs": 3})}  # L counts from 0
-    config = with_recipe_of("eegnn", dataset.lower(), model_name(row), settings)
-    return repeat(config, "split", scope.numbers(3))
 
 
 def findings(table: Table) -> Findings:
     """EEGNN varies less with the budget than the others."""
     for dataset in DATASETS:
-        rows = by_row(by_group(table)[f"{dataset}, AUROC"])
-        ranges = [
-            statistic(lambda scores: max(scores) - min(scores), (result.mean for result in row))
-            for row in rows.values()
-        ]
+        rows = by_row(by_group(table)[f"{dataset}, AUROC"]).values()
+        scores = [[result.mean for result in row] for row in rows]
         yield check(
             f"{dataset}: EEGNN varies least with the budget",
-            ranges,
+            [statistic(lambda row: max(row) - min(row), row) for row in scores],
             lambda eegnn, *others: eegnn <= min(others),
             f" (largest − smallest score: {listing(ROWS)})",
         )

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
+from eegnn.studies.configs import model_name, repeat, without_recipe
 from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
@@ -39,19 +39,15 @@ def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
     depths = scope.choose((2, 10, 20, 30, 40, 50), (2, 10))
     for group, row, depth in product(QUANTITIES, OPTIONS, depths):
-        yield Cell(group, row, str(depth), QUANTITIES[group], _runs(group, row, depth, scope))
-
-
-def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
-    shared = SETTINGS[group]
-    settings = {
-        **shared,
-        "num_layers": depth,
-        "epochs": scope.choose(shared["epochs"], 10),
-        "options": shared["options"] | OPTIONS[row],
-    }
-    config = without_recipe(group.lower(), model_name(row), settings)
-    return repeat(config, "split", scope.numbers(3))
+        settings = {
+            **SETTINGS[group],
+            **scope.choose({}, {"epochs": 10}),
+            "num_layers": depth,
+            "options": SETTINGS[group]["options"] | OPTIONS[row],
+        }
+        config = without_recipe(group.lower(), model_name(row), settings)
+        runs = repeat(config, "split", scope.numbers(3))
+        yield Cell(group, row, str(depth), QUANTITIES[group], runs)
 
 
 def findings(table: Table) -> Findings:

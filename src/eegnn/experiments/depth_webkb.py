@@ -8,7 +8,7 @@ from itertools import product
 from math import inf
 from typing import Any
 
-from eegnn.studies.configs import Runs, repeat
+from eegnn.studies.configs import repeat
 from eegnn.studies.experiment import Cell, CellResult, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
@@ -41,24 +41,21 @@ def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
     depths = scope.choose(DEPTHS, (2, 8, 32))
     for dataset, row, depth in product(DATASETS, ROWS, depths):
-        yield Cell(dataset, row, str(depth), ACCURACY, _runs(dataset, row, depth, scope))
-
-
-def _runs(dataset: str, row: str, depth: int, scope: Scope) -> Runs:
-    model, lr, options = ROWS[row]
-    if row == "SAS-GNN":
-        options = {**options, "step_size": STEPS[dataset], "weight_scale": 0.1}
-    settings = {
-        "num_layers": depth,
-        "hidden_channels": 64,
-        "lr": lr,
-        "weight_decay": 0.001,
-        "epochs": scope.choose(150, 60),
-        "patience": 40,
-        "options": options,
-    }
-    config = configure(dataset.lower(), model, None, settings)
-    return repeat(config, "split", scope.numbers(10, quick=2))
+        model, lr, options = ROWS[row]
+        if row == "SAS-GNN":
+            options = {**options, "step_size": STEPS[dataset], "weight_scale": 0.1}
+        settings = {
+            "num_layers": depth,
+            "hidden_channels": 64,
+            "lr": lr,
+            "weight_decay": 0.001,
+            "epochs": scope.choose(150, 60),
+            "patience": 40,
+            "options": options,
+        }
+        config = configure(dataset.lower(), model, None, settings)
+        runs = repeat(config, "split", scope.numbers(10, quick=2))
+        yield Cell(dataset, row, str(depth), ACCURACY, runs)
 
 
 #: A statement, and whether it is so for the best score, its standard deviation, the lowest score
@@ -70,14 +67,8 @@ KEEPS: Claim = (
 )
 FALLS: Claim = ("falls by more than one s.d.", lambda best, sd, low, deep: best - deep > sd)
 COLLAPSES: Claim = ("loses at least 15 points", lambda best, sd, low, deep: best - deep >= 15)
-#: What the paper says of each model.
-CLAIMS = {
-    "SAS-GNN": KEEPS,
-    "A-DGN": KEEPS,
-    "GRAFF": FALLS,
-    "GCN": COLLAPSES,
-    "GCN + residual": COLLAPSES,
-}
+#: What the paper says of each of :data:`ROWS`.
+CLAIMS = dict(zip(ROWS, (KEEPS, KEEPS, FALLS, COLLAPSES, COLLAPSES), strict=True))
 
 
 def _score(result: CellResult) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from eegnn.data.registry import DATASETS
 from eegnn.experiments.parameters import count_parameters
-from eegnn.studies.configs import Runs, repeat, with_recipe
+from eegnn.studies.configs import repeat, with_recipe
 from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
@@ -24,19 +26,14 @@ PAPER_COUNTS = {32: 2_496, 64: 9_088, 128: 34_560, 256: 134_656}
 def cells(scope: Scope) -> Cells:
     """A row for each width, a column for each depth; and the parameters."""
     widths, depths = scope.choose(((32, 64, 128, 256), (10, 50, 100)), ((32, 64), (10, 50)))
-    for depth in depths:
-        for width in widths:
-            runs, paper = _runs(width, depth, scope), Score(*PAPER_SCORES[depth][width])
-            yield Cell(SCORES, f"m' = {width}", str(depth), AUROC, runs, paper)
+    for depth, width in product(depths, widths):
+        sizes = {"hidden_channels": width, "num_layers": depth}
+        config = with_recipe("minesweeper", "sasgnn", {"epochs": scope.choose(1000, 3), **sizes})
+        runs, paper = repeat(config, "split", scope.numbers(3)), Score(*PAPER_SCORES[depth][width])
+        yield Cell(SCORES, f"m' = {width}", str(depth), AUROC, runs, paper)
     for width in widths:
         count, paper = _count(width), Score(PAPER_COUNTS[width])
         yield Cell(COUNTS, f"m' = {width}", "any", PARAMETERS, (), paper, count)
-
-
-def _runs(width: int, depth: int, scope: Scope) -> Runs:
-    settings = {"epochs": scope.choose(1000, 3), "hidden_channels": width, "num_layers": depth}
-    config = with_recipe("minesweeper", "sasgnn", settings)
-    return repeat(config, "split", scope.numbers(3))
 
 
 def _count(width: int) -> int:
@@ -48,12 +45,11 @@ def _count(width: int) -> int:
 def findings(table: Table) -> Findings:
     """More layers do no harm, and how the counts of parameters differ."""
     for row, line in by_row(by_group(table)[SCORES]).items():
-        numbers = ", ".join(["{:.2f}"] * len(line))
         yield check(
             f"{row}: the score does not fall as layers are added",
             [result.mean for result in line],
             lambda first, *others: others[-1] >= first,
-            f" ({numbers})",
+            f" ({', '.join(['{:.2f}'] * len(line))})",
         )
     yield Finding(
         "the paper counts 2m' parameters more than ours, and more than its own "

@@ -9,7 +9,7 @@ from pathlib import Path
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
-from eegnn.studies.configs import Runs, model_name, repeat, without_recipe
+from eegnn.studies.configs import model_name, repeat, without_recipe
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
@@ -34,8 +34,7 @@ def measure(run: Path, root: Path | None) -> list[float]:
     whole = batches.whole()
     assert whole is not None, "the experiment is on single graphs"
     states = stacked_states(model, whole.x, whole.adj, whole.edge_attr)
-    energies: list[float] = dirichlet_energy(states, whole.adj).tolist()
-    return energies
+    return dirichlet_energy(states, whole.adj).tolist()
 
 
 def cells(scope: Scope) -> Cells:
@@ -45,40 +44,28 @@ def cells(scope: Scope) -> Cells:
     layers = range(0, depth + 1, depth // 10)
     quantities = {str(layer): log_at_layer(name, FIELD, layer) for layer in layers}
     for group, row in product(WIDTHS, ROWS):
-        yield from row_cells(group, row, quantities, _runs(group, row, depth, scope))
-
-
-def _runs(group: str, row: str, depth: int, scope: Scope) -> Runs:
-    settings = {
-        "num_layers": depth,
-        "hidden_channels": WIDTHS[group],
-        "lr": 0.003,
-        "epochs": scope.choose(200, 5),
-        "standardize": group == "Tolokers",
-        "options": {} if row == "GCN" else {"step_size": 0.1},
-    }
-    config = without_recipe(group.lower(), model_name(row), settings)
-    return repeat(config, "split", scope.numbers(1))
+        settings = {
+            "num_layers": depth,
+            "hidden_channels": WIDTHS[group],
+            "lr": 0.003,
+            "epochs": scope.choose(200, 5),
+            "standardize": group == "Tolokers",
+            "options": {} if row == "GCN" else {"step_size": 0.1},
+        }
+        config = without_recipe(group.lower(), model_name(row), settings)
+        runs = repeat(config, "split", scope.numbers(1))
+        yield from row_cells(group, row, quantities, runs)
 
 
 def findings(table: Table) -> Findings:
     """GCN collapses, GRAFF sharpens, and SAS-GNN does as A-DGN."""
     for group, results in by_group(table).items():
-        rows = by_row(results)
-        ends = {row: (line[0].mean, line[-1].mean) for row, line in rows.items()}
+        ends = {row: (line[0].mean, line[-1].mean) for row, line in by_row(results).items()}
         detail = " (10^{:.1f} to 10^{:.1f})"
-        yield check(
-            f"{group}: GCN ends below a hundredth of its energy",
-            ends["GCN"],
-            lambda first, last: last < first - 2,
-            detail,
-        )
-        yield check(
-            f"{group}: GRAFF ends above ten times its energy",
-            ends["GRAFF"],
-            lambda first, last: last > first + 1,
-            detail,
-        )
+        collapses = f"{group}: GCN ends below a hundredth of its energy"
+        yield check(collapses, ends["GCN"], lambda first, last: last < first - 2, detail)
+        sharpens = f"{group}: GRAFF ends above ten times its energy"
+        yield check(sharpens, ends["GRAFF"], lambda first, last: last > first + 1, detail)
         yield check(
             f"{group}: SAS-GNN ends nearer to A-DGN than to GRAFF",
             [ends[row][1] for row in ("SAS-GNN", "A-DGN", "GRAFF")],

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from statistics import fmean
 
-from eegnn.studies.configs import Runs, model_name
+from eegnn.studies.configs import model_name
 from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
@@ -26,27 +26,22 @@ def cells(scope: Scope) -> Cells:
     """A table for each topology: a row for each model, a column for each distance."""
     for topology, row in product(TOPOLOGIES, ROWS):
         for distance in scope.choose(DISTANCES, (3, 10)):
-            runs = _runs(topology, row, distance, scope)
+            # With steps of 0.5 the states of GRAFF grow without bound in 50 layers.
+            step_size = 0.1 if (row, distance) == ("GRAFF", 50) else 0.5
+            settings = {
+                "hidden_channels": 64,
+                "num_layers": distance,
+                "epochs": scope.choose(100, 20),
+                "patience": 40,
+                "lr": 0.001,
+                "batch_size": 10,
+                "options": {} if row == "GCN" else {"step_size": step_size},
+            }
+            dataset = f"transfer-{topology}-{distance}@0.1"
+            config = configure(dataset, model_name(row), None, settings)
+            seeds = scope.numbers(1 if distance == 50 else 3)
+            runs = tuple(config.model_copy(update={"split": s, "seed": s}) for s in seeds)
             yield Cell(topology, row, str(distance), LOG10_MSE, runs)
-
-
-def _runs(topology: str, row: str, distance: int, scope: Scope) -> Runs:
-    # With steps of 0.5 the states of GRAFF grow without bound in 50 layers.
-    step_size = 0.1 if (row, distance) == ("GRAFF", 50) else 0.5
-    settings = {
-        "hidden_channels": 64,
-        "num_layers": distance,
-        "epochs": scope.choose(100, 20),
-        "patience": 40,
-        "lr": 0.001,
-        "batch_size": 10,
-        "options": {} if row == "GCN" else {"step_size": step_size},
-    }
-    dataset = f"transfer-{topology}-{distance}@0.1"
-    return tuple(
-        configure(dataset, model_name(row), None, {**settings, "split": seed, "seed": seed})
-        for seed in scope.numbers(1 if distance == 50 else 3)
-    )
 
 
 def findings(table: Table) -> Findings:

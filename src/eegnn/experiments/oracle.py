@@ -32,9 +32,8 @@ def measure(run: Path, root: Path | None) -> dict[str, Any]:
     """Return the scores of test nodes with the latest and with the earliest layer that is right."""
     model, batches = open_run(run, root)
     outputs, y = outputs_by_part(model, batches, ("test",))["test"]
-    latest, earliest = (
-        oracle(outputs, y, None, batches.problem.metric, pick) for pick in ("latest", "earliest")
-    )
+    metric = batches.problem.metric
+    latest, earliest = (oracle(outputs, y, metric, pick) for pick in ("latest", "earliest"))
     return {
         "latest": latest.score,
         "earliest": earliest.score,

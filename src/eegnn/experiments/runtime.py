@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
@@ -43,20 +43,17 @@ def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
     for place, group in enumerate(DATASETS):
         for row, layers in product(PAPER[10], PAPER):
-            paper, runs = Score(1000 * PAPER[layers][row][place]), _runs(group, row, layers, scope)
+            settings: dict[str, Any] = {
+                "num_layers": layers + (row == "EEGNN"),  # L of EEGNN counts from 0
+                "hidden_channels": 32,
+                "options": OPTIONS.get(row, {}),
+            }
+            if scope.quick or row != "EEGNN":  # weights change the time of EEGNN alone
+                settings["epochs"] = 2
+            config = with_recipe_of("eegnn", group.lower(), model_name(row), settings)
+            runs = repeat(config, "split", scope.numbers(1))
+            paper = Score(1000 * PAPER[layers][row][place])
             yield Cell(group, row, f"{layers} layers", ELSEWHERE, runs, paper)
-
-
-def _runs(group: str, row: str, layers: int, scope: Scope) -> Runs:
-    settings: dict[str, Any] = {
-        "num_layers": layers + (row == "EEGNN"),  # L of EEGNN counts from 0
-        "hidden_channels": 32,
-        "options": OPTIONS.get(row, {}),
-    }
-    if scope.quick or row != "EEGNN":  # weights change the time of EEGNN alone
-        settings["epochs"] = 2
-    config = with_recipe_of("eegnn", group.lower(), model_name(row), settings)
-    return repeat(config, "split", scope.numbers(1))
 
 
 def findings(table: Table) -> Findings:

@@ -10,13 +10,12 @@ from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
-from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import log_at_layer
 from eegnn.studies.tables import row_cells
-from eegnn.train.batches import collate
 
 DATASETS = {
     "Peptides-func": "peptides-func",
@@ -36,33 +35,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def measure(run: Path, root: Path | None) -> list[float]:
     """Return S_0 … S_{L-1} on the first test graph."""
     model, batches = open_run(run, root)
-    problem = batches.problem
-    graph = problem.graphs[int(problem.test[0])]
-    units = collate(
-        [graph], model.edge_dim is not None, problem.node_categories, problem.edge_categories
-    )
-    found: list[float] = layer_sensitivity(
-        model, units.x, units.adj.edge_index, units.edge_attr
-    ).tolist()
-    return found
+    first = batches.load(batches.problem.test[:1])
+    return layer_sensitivity(model, first.x, first.adj.edge_index, first.edge_attr).tolist()
 
 
 def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each layer."""
     quantities = {str(i): log_at_layer("ln S_l", FIELD, i, math.log) for i in range(DEPTH)}
+    sizes = scope.choose({"hidden_channels": 64, "epochs": 10}, {"hidden_channels": 8, "epochs": 1})
     for group, row in product(DATASETS, OPTIONS):
-        yield from row_cells(group, row, quantities, _runs(DATASETS[group], row, scope))
-
-
-def _runs(dataset: str, row: str, scope: Scope) -> Runs:
-    settings: dict[str, Any] = {
-        "num_layers": DEPTH,
-        "hidden_channels": scope.choose(64, 8),
-        "epochs": scope.choose(10, 1),
-        "options": OPTIONS[row],
-    }
-    config = with_recipe_of("sasgnn", dataset, model_name(row), settings)
-    return repeat(config, "seed", scope.numbers(1))
+        settings = {"num_layers": DEPTH, "options": OPTIONS[row], **sizes}
+        config = with_recipe_of("sasgnn", DATASETS[group], model_name(row), settings)
+        runs = repeat(config, "seed", scope.numbers(1))
+        yield from row_cells(group, row, quantities, runs)
 
 
 def findings(table: Table) -> Findings:

@@ -6,7 +6,7 @@ import operator
 from functools import partial
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK
-from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
+from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means, statistic
@@ -40,15 +40,12 @@ def cells(scope: Scope) -> Cells:
     for group, rows in SIZES.items():
         quantities = {SCORE: QUANTITIES[group], COUNT: PARAMETERS, TIME: MILLISECONDS}
         for row, (width, layers) in rows.items():
-            runs = _runs(group.lower(), model_name(row), width, layers, scope)
+            dataset, model = group.lower(), model_name(row)
+            owner = model if find_recipe(dataset, model) else "gcn"
+            settings = {"hidden_channels": width, "num_layers": layers} | scope.choose({}, QUICK)
+            config = with_recipe_of(owner, dataset, model, settings)
+            runs = repeat(config, "split", scope.numbers(3))
             yield from row_cells(group, row, quantities, runs)
-
-
-def _runs(dataset: str, model: str, width: int, layers: int, scope: Scope) -> Runs:
-    owner = model if find_recipe(dataset, model) else "gcn"
-    settings = {"hidden_channels": width, "num_layers": layers} | scope.choose({}, QUICK)
-    config = with_recipe_of(owner, dataset, model, settings)
-    return repeat(config, "split", scope.numbers(3))
 
 
 def findings(table: Table) -> Findings:

@@ -25,7 +25,7 @@ from eegnn.report.page_layout import (
 )
 from eegnn.report.page_pack import pack, pack_share
 from eegnn.subgraph import select_nodes
-from eegnn.train.batches import Batches, MiniBatch, collate
+from eegnn.train.batches import Batches, MiniBatch
 
 #: Nodes and edges that are drawn; a board of cells needs no edges and may be larger.
 NODES, EDGES, BOARD = 1000, 5000, 40_000
@@ -68,9 +68,7 @@ def explorer(model: GraphModel, batches: Batches) -> dict[str, Any]:
         unit, part = "cell" if drawing.side else "node", _parts(problem)[drawing.ids]
     else:
         chosen = _choose_graphs(model, batches)
-        graphs = [problem.graphs[i] for i in chosen]
-        categories = (problem.node_categories, problem.edge_categories)
-        batch = collate(graphs, batches.with_edges, *categories)
+        batch = batches.load(torch.tensor(chosen))
         drawing = draw_graphs(batch.adj, np.array(chosen), problem.level == "graph")
         index = torch.arange(drawing.ids.size)
         unit, part = problem.level, np.full(drawing.ids.size, PARTS.index("test"))

@@ -130,9 +130,9 @@ class Batches:
         for index in order.split(self.batch_size):
             shard = self.ranks.shard(index)
             if shard.numel():
-                yield self._load(shard)
+                yield self.load(shard)
             else:
-                yield replace(self._load(index[:1]), is_dummy=True)
+                yield replace(self.load(index[:1]), is_dummy=True)
 
     def part(self, name: str) -> list[MiniBatch]:
         """Return this rank's batches of ``"train"``, ``"val"`` or ``"test"``, in a fixed order."""
@@ -142,7 +142,7 @@ class Batches:
                 self._parts[name] = [replace(self._whole, index=index)]
             else:
                 shard = self.ranks.shard(index.split(self.batch_size))
-                self._parts[name] = [self._load(i) for i in shard]
+                self._parts[name] = [self.load(i) for i in shard]
         return self._parts[name]
 
     def whole(self) -> MiniBatch | None:
@@ -170,12 +170,13 @@ class Batches:
                 index=is_target.nonzero().view(-1),
             )
 
-    def _load(self, index: Tensor) -> MiniBatch:
+    def load(self, index: Tensor) -> MiniBatch:
+        """Return graphs of the problem, by their numbers ``int64 [·]``, as a batch of their own."""
         return self._collate([self.problem.graphs[i] for i in index.tolist()])
 
     def _collate(self, graphs: Sequence[Data]) -> MiniBatch:
-        problem = self.problem
-        return collate(graphs, self.with_edges, problem.node_categories, problem.edge_categories)
+        categories = (self.problem.node_categories, self.problem.edge_categories)
+        return collate(graphs, self.with_edges, *categories)
 
 
 def check_blocks(model: GraphModel) -> None:
