@@ -44,7 +44,7 @@ def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def tensor(name: str, value: Any) -> None:
-    """Refuse what is not a tensor."""
+    """Refuse what is not a tensor, with advice for ``torch.fx``."""
     if isinstance(value, torch.fx.Proxy):
         raise TypeError(
             f"{name} must be a torch.Tensor, got a torch.fx.Proxy: the model cannot be traced, as "

@@ -39,16 +39,11 @@ class Ranks:
     """A process and those it works with.
 
     A process on its own communicates with nobody: every operation returns its own values.
-
-    Args:
-        rank: the number of this process, from 0.
-        size: the number of processes.
-        step_group: the group for collective operations within a training step, which have a short
-            timeout; ``None`` for the default group.
     """
 
     rank: int = 0
     size: int = 1
+    #: For collective operations within a training step, which have a short timeout.
     step_group: dist.ProcessGroup | None = None
 
     @classmethod

@@ -26,14 +26,9 @@ _ROWS = 2**16
 
 @dataclass(frozen=True)
 class NamedArrays:
-    """Arrays by name, and the checks that they have the right type, shape and values.
+    """Arrays by name, and the checks that they have the right type, shape and values."""
 
-    Attributes:
-        source: what error messages begin with, such as the name of a file.
-        arrays: the arrays.
-    """
-
-    source: str
+    source: str  #: what error messages begin with, such as the name of a file
     arrays: Arrays
 
     def __contains__(self, key: str) -> bool:
@@ -101,13 +96,7 @@ class NamedArrays:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Read every array of a file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no ``.npz`` file, is damaged, or holds Python objects, which are never
-            unpickled.
-    """
+    """Read every array of a file; Python objects are never unpickled."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
     if not zipfile.is_zipfile(path):

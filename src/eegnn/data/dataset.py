@@ -90,11 +90,8 @@ class DataSet:
         return "needs network"
 
     def open(self, split: int = 0, root: Path | None = None) -> Problem:
-        """Open it: from the data folder, else from the mirror, else from the network.
-
-        Args:
-            split: which of its splits, counted from 0.
-            root: the data folder; see :func:`eegnn.data.download.data_root`.
+        """Open a split, counted from 0: from the data folder, else from the mirror, else from the
+        network.
         """
         if _check.integer("split", split, at_least=0) >= self.num_splits:
             valid = (

@@ -72,13 +72,8 @@ def copy_from_mirror(*paths: str, root: Path) -> None:
 def copy_missing(*paths: str, source: Path, root: Path) -> None:
     """Copy files and folders from one root to another, except files that are there already.
 
-    Paths that the source does not have are skipped. A file that cannot be copied completely does
-    not appear.
-
-    Args:
-        paths: relative to both ``source`` and ``root``.
-        source: the folder to read.
-        root: the folder to write.
+    Paths are relative to both. Those that the source does not have are skipped. A file that cannot
+    be copied completely does not appear.
     """
     for path in paths:
         for file in _files(source / path):

@@ -24,19 +24,14 @@ VERSION = 1  # to be raised when the same graph gets other encodings
 
 
 def encode(problem: Problem, kind: Encoding, k: int, root: Path | None = None) -> Problem:
-    """Append ``k`` columns to the features of every node.
+    """Append ``k`` columns to the features of every node; the problem that is given stays as it is.
 
-    Categories stay the first columns, as whole floating-point numbers.
-
-    Args:
-        problem: stays as it is; the one returned shares all but ``x`` with it.
-        kind: ``"rwse"``: the probabilities that a random walk is back after 1 … k steps;
-            ``"lappe"``: the eigenvectors of the normalised Laplacian that belong to the smallest
-            eigenvalues but the first. Their signs mean nothing; here the entry of largest size is
-            positive, and :func:`flip_signs` is for training.
-        k: number of columns. A graph with fewer eigenvectors has zeros in the last ones.
-        root: where to keep computed encodings; ``None``: nowhere. They are found again by the
-            content of the graphs.
+    Categories stay the first columns, as whole floating-point numbers. ``"rwse"`` are the
+    probabilities that a random walk is back after 1 … k steps; ``"lappe"`` the eigenvectors of the
+    normalised Laplacian that belong to the smallest eigenvalues but the first, with zeros where a
+    graph has fewer. Their signs mean nothing; here the entry of largest size is positive, and
+    :func:`flip_signs` is for training. Encodings are kept below ``root``, if it is given, and found
+    again by the content of the graphs.
     """
     _check.choice("kind", kind, get_args(Encoding))
     _check.integer("k", k, at_least=1)

@@ -213,11 +213,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 def require_parquet() -> Any:
-    """Import ``pyarrow.parquet``.
-
-    Raises:
-        ImportError: it is missing.
-    """
+    """Import ``pyarrow.parquet``, or say how to install it."""
     try:
         from pyarrow import parquet
     except ImportError as error:

@@ -40,10 +40,8 @@ def labels_from_arrays(
 ) -> Labels:
     """Check ``y``, and infer what is not given.
 
-    Args:
-        arrays: see :func:`eegnn.data.files.read_problem`.
-        num_graphs: how many there are; ``None`` for a single graph without ``ptr``.
-        level, task, metric: ``None``: to be inferred.
+    ``num_graphs`` is ``None`` for a single graph without ``ptr``; the arrays are those of
+    :func:`eegnn.data.files.read_problem`.
     """
     source, y = arrays.source, arrays["y"]
     if y.dtype.kind == "b":

@@ -20,10 +20,6 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
     4, at least 5); for half of the cells the number is hidden, and column 0 is 1. The label is 1
     for a mine. Half of the cells are for training, a quarter each for validation and test.
 
-    Args:
-        size: cells on a side.
-        seed: the same seed gives the same board.
-
     Returns:
         PyG ``Data`` with ``x [n, 7]``, ``edge_index``, ``y``, the three masks, and ``pos [n, 2]``
         (row and column).

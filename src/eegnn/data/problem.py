@@ -89,10 +89,8 @@ class Problem:
         return None if edge_attr is None else width(edge_attr.size(1), self.edge_categories)
 
     def subsample(self, share: float) -> Problem:
-        """Keep a share of the graphs of each part, at least one, evenly spaced and always the same.
-
-        Args:
-            share: between 0 and 1.
+        """Keep a share in [0, 1] of the graphs of each part, at least one, evenly spaced and always
+        the same.
         """
         _check.number("share", share, 0.0, 1.0)
         if not self.inductive:

@@ -127,10 +127,8 @@ def random_split(source: str, units: int, seed: int) -> Split:
 def split_from_arrays(arrays: NamedArrays, units: int, split: int) -> Split:
     """Take the masks or indices of an ``.npz`` file; without either, draw a random split.
 
-    Args:
-        arrays: see :func:`eegnn.data.files.read_problem`.
-        units: how many nodes, or graphs, are to be divided.
-        split: which column of masks with several; for a random split, the seed.
+    Of ``units`` nodes, or graphs. ``split`` is the column of masks with several; for a random
+    split, the seed.
     """
     _check.integer("split", split, at_least=0)
     source = arrays.source

@@ -14,19 +14,12 @@ from eegnn.data.registry import find
 
 
 class Difference(NamedTuple):
-    """A figure that is not what was published.
-
-    Attributes:
-        figure: its name.
-        published: in the paper.
-        found: in the files; ``None`` if it could not be counted.
-        known: whether the registry records it as an error of the publication, with what was found.
-    """
+    """A figure that is not what was published."""
 
     figure: str
     published: float
-    found: float | None
-    known: bool
+    found: float | None  #: in the files; ``None`` if it could not be counted
+    known: bool  #: whether the registry records it as an error of the publication
 
 
 def statistics(problem: Problem) -> dict[str, float]:

@@ -20,17 +20,11 @@ ENDS = ("source", "target")
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length, by name.
+    """Columns of equal length, by name."""
 
-    Attributes:
-        source: the file, for error messages.
-        columns: the cells: text, numbers, or ``None`` where there is nothing.
-        place: what error messages call the row of a number, such as ``line 2``.
-    """
-
-    source: str
-    columns: dict[str, list[Any]]
-    place: Callable[[int], str]
+    source: str  #: the file, for error messages
+    columns: dict[str, list[Any]]  #: text, numbers, or ``None`` where there is nothing
+    place: Callable[[int], str]  #: what error messages call a row, such as ``line 2``
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))

@@ -11,13 +11,10 @@ from eegnn.nn.exits import Exits
 
 
 def draw_board(data: Data, score: Tensor, exits: Exits, path: Path) -> None:
-    """Write a picture of three boards: true mines, predicted probability, exit layer.
+    """Write a picture of three boards: true mines, predicted probability ``score`` ``[n]``, exit
+    layer.
 
-    Args:
-        data: a board from :func:`eegnn.data.minesweeper.minesweeper`.
-        score: ``[n]``, the probability of a mine.
-        exits: of all cells.
-        path: where to write; the ending chooses the format.
+    The board is one of :func:`eegnn.data.minesweeper.minesweeper`.
     """
     # pyplot would open windows and change what a notebook draws.
     from matplotlib.figure import Figure

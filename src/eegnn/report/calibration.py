@@ -12,10 +12,6 @@ def draw_calibration(found: Calibration, path: Path) -> None:
     """Draw what thresholds, and thresholds with limits, cost and score on test units.
 
     The rules were chosen on validation units, so the curve of the best pairs need not rise.
-
-    Args:
-        found: of a run.
-        path: where to write; the ending chooses the format.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter

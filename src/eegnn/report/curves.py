@@ -18,14 +18,7 @@ def draw_curves(run_folder: Path, path: Path) -> None:
 
     The lower panel is for models with exits: the median of the exit layers on the validation part,
     and the band from their 10 % to their 90 % quantile. The best epoch is marked once the run is
-    finished.
-
-    Args:
-        run_folder: a run with at least one finished epoch.
-        path: where to write; the ending chooses the format.
-
-    Raises:
-        ValueError: no epoch was finished.
+    finished. At least one epoch must be.
     """
     # pyplot would open windows and change what a notebook draws.
     from matplotlib.figure import Figure

@@ -48,11 +48,8 @@ def dataset_rows(
 def table_of(rows: Sequence[Row], width: int = 160) -> Group:
     """Make a table of the rows of :func:`dataset_rows`; a single data set is shown in full.
 
-    Differences from the published figures follow below, a line each.
-
-    Args:
-        rows: the data sets.
-        width: of the terminal, in characters; where it is too small, columns are left out.
+    Differences from the published figures follow below, a line each. Where the terminal has less
+    than ``width`` characters, columns are left out.
     """
     if len(rows) == 1:
         return Group(_details(rows[0]))

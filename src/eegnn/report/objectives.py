@@ -13,11 +13,7 @@ _TITLES = {
 
 
 def draw_objectives(path: Path) -> None:
-    """Draw the gradients of all decisions on a small board, for both readings of Algorithm 1.
-
-    Args:
-        path: where to write; the ending chooses the format.
-    """
+    """Draw the gradients of all decisions on a small board, for both readings of Algorithm 1."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 

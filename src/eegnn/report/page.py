@@ -24,17 +24,7 @@ def write_report(
     data_dir: Path | None = None,
     on_run: Callable[[Path], None] = lambda run: None,
 ) -> int:
-    """Write the report of some runs.
-
-    Args:
-        runs: the folders of the runs; nothing in them is changed.
-        out: the page.
-        data_dir: the data folder; ``None`` for the default.
-        on_run: called before each run.
-
-    Returns:
-        The size in bytes.
-    """
+    """Write the page of some runs, and return its bytes; ``on_run`` is called before each run."""
     if not runs:
         raise ValueError("runs must name at least one folder, got none")
     contents = []
@@ -47,11 +37,7 @@ def write_report(
 
 
 def page_of(contents: Sequence[dict[str, Any]]) -> str:
-    """Fill the template ``page.html``.
-
-    Args:
-        contents: of :func:`~eegnn.report.page_run.run_content`, one for each run.
-    """
+    """Fill ``page.html`` with what :func:`~eegnn.report.page_run.run_content` returns."""
     names = ", ".join(dict.fromkeys(f"{run['model']} on {run['dataset']}" for run in contents))
     parts = {
         "title": html.escape(f"EEGNN report: {names}"),

@@ -81,11 +81,8 @@ def explorer(model: GraphModel, batches: Batches) -> dict[str, Any]:
 
 
 def draw_nodes(adj: Adjacency, start: int) -> Drawing:
-    """Draw a single graph: a board as such, a small graph whole, of a large one a sample.
-
-    Args:
-        adj: the graph.
-        start: a node that a sample must hold.
+    """Draw a single graph: a board as such, a small graph whole, of a large one a sample that holds
+    the node ``start``.
     """
     n, degree = adj.num_nodes, adj.degree.cpu().numpy()
     side = board_side(adj) if n <= BOARD else None
@@ -108,12 +105,9 @@ def draw_nodes(adj: Adjacency, start: int) -> Drawing:
 
 
 def draw_graphs(adj: Adjacency, ids: Ints, by_graph: bool) -> Drawing:
-    """Draw several graphs, each in its own cell of a grid.
+    """Draw the graphs of a batch, each in its own cell of a grid.
 
-    Args:
-        adj: the graphs, as a batch.
-        ids: the number of each graph in the data.
-        by_graph: whether a unit is a graph, or a node.
+    ``ids`` are their numbers in the data. A unit is a graph, or a node.
     """
     count, nodes = ids.size, np.arange(adj.num_nodes)
     batch = np.zeros(nodes.size, np.int64) if adj.batch is None else adj.batch.cpu().numpy()

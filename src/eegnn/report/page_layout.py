@@ -54,16 +54,8 @@ def sample_nodes(adj: Adjacency, start: int, limit: int, seed: int = 0) -> Ints:
 
 
 def spring_layout(num_nodes: int, edges: Ints, seed: int = 0, steps: int = 100) -> Floats:
-    """Place nodes in the unit square: edges pull, all nodes push (Fruchterman and Reingold).
-
-    Args:
-        num_nodes: n; the work grows with its square.
-        edges: ``[2, E]``, each named once.
-        seed: of the start.
-        steps: how often all nodes are moved.
-
-    Returns:
-        ``[n, 2]``.
+    """Place nodes in the unit square, ``[n, 2]``: edges ``[2, E]``, each named once, pull, all
+    nodes push (Fruchterman and Reingold). The work grows with the square of their number.
     """
     if num_nodes < 2:
         return np.full((num_nodes, 2), 0.5)

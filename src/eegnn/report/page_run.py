@@ -41,10 +41,6 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
     Everything but the learning curves is computed from the best weights, on test units. In lists
     with an entry for each layer the first is that of layer 1, except in ``dirichlet``, which begins
     with the states before the first step.
-
-    Args:
-        run: the folder of the run.
-        data_dir: the data folder; ``None`` for the default.
     """
     folder = RunFolder(run)
     config = folder.config()

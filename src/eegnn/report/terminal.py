@@ -44,12 +44,7 @@ def demo_report(result: DemoResult) -> Group:
 
 
 def run_report(summary: dict[str, Any], folder: Path) -> str:
-    """Return the result of a training run, and where it is.
-
-    Args:
-        summary: of the run.
-        folder: of the run.
-    """
+    """Return the result of a training run, and where it is."""
     exits, metric = summary["exits"], f"test {summary['metric']}"
     return (
         f"{metric:18}{summary['test']:.4f}   (validation {summary['val']:.4f}, "

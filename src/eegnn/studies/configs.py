@@ -36,11 +36,7 @@ def with_recipe_of(
 ) -> Config:
     """Return a run with the recipe of another model, without the options that it does not have.
 
-    Args:
-        owner: the model whose recipe it is.
-        dataset, model: names.
-        settings: what differs from the recipe.
-        source: the data set whose recipe it is, if it is another one.
+    The recipe is that of ``owner`` for this data set, or for the data set ``source``.
     """
     path = find_recipe(source or dataset, owner)
     if path is None:

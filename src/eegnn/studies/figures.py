@@ -1,4 +1,4 @@
-"""Figures of experiments."""
+"""Figures of experiments; the ending of a path chooses the format."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ from eegnn.studies.tables import by_group, by_row
 def draw_lines(table: Table, path: Path, x_label: str, *, log_x: bool = False) -> None:
     """Draw a panel for each group, a line for each row; the columns are numbers along the x-axis.
 
-    The band around a line is one standard deviation. A group without runs has no panel.
-
-    Args:
-        table: of an experiment, with one quantity.
-        path: where to write; the ending chooses the format.
-        x_label: what the columns are.
-        log_x: whether they are spaced by their logarithm.
+    The band around a line is one standard deviation. A group without runs has no panel. With
+    ``log_x`` the columns are spaced by their logarithm.
     """
     groups = by_group([result for result in table if result.mean is not None])
     with _panels(len(groups), path) as axes:
@@ -48,10 +43,6 @@ def draw_exits(table: Table, path: Path) -> None:
 
     A box reaches from the first to the third quartile, with the median as a line and the mean as a
     triangle; whiskers reach to the 5th and 95th percentile.
-
-    Args:
-        table: of an experiment whose runs have exits; each row once in a group.
-        path: where to write; the ending chooses the format.
     """
     groups = by_group([result for result in table if result.runs])
     with _panels(len(groups), path) as axes:
@@ -74,12 +65,7 @@ def exit_box(result: CellResult) -> dict[str, Any]:
 
 
 def draw_bars(table: Table, path: Path) -> None:
-    """Draw a panel for each group, a bar for each row and column, and the paper's value as a line.
-
-    Args:
-        table: of an experiment.
-        path: where to write; the ending chooses the format.
-    """
+    """Draw a panel for each group, a bar for each row and column, the paper's value as a line."""
     rows = list(by_row(table))
     columns = list(dict.fromkeys(result.cell.column for result in table))
     width = 0.8 / len(columns)
@@ -107,15 +93,9 @@ def draw_tradeoff(
 ) -> None:
     """Draw a panel for each group and cost: what each row scores against what it costs.
 
-    Bars are one standard deviation. A row without the cost, such as a model of fixed depth, is a
-    dashed line across. A row without runs is left out, and so is a group without any.
-
-    Args:
-        table: of an experiment.
-        path: where to write; the ending chooses the format.
-        score: the column of the score.
-        costs: the columns of the costs.
-        log_x: whether costs are spaced by their logarithm.
+    ``score`` and ``costs`` are columns. Bars are one standard deviation. A row without the cost,
+    such as a model of fixed depth, is a dashed line across. A row without runs is left out, and so
+    is a group without any.
     """
     at = {(r.cell.group, r.cell.row, r.cell.column): r for r in table if r.mean is not None}
     groups = by_group([result for result in at.values() if result.cell.column == score])
@@ -142,10 +122,7 @@ def draw_tradeoff(
 def draw_exit_distributions(table: Table, path: Path) -> None:
     """Draw for each group and row how many leave at each layer, and at each time.
 
-    Args:
-        table: of an experiment with the columns ``"layer"`` and ``"time"``, whose runs have
-            ``exits`` and ``exit_time``.
-        path: where to write; the ending chooses the format.
+    The table has the columns ``"layer"`` and ``"time"``; its runs have ``exits`` and ``exit_time``.
     """
     layers = [r for r in table if r.runs and r.cell.column != "time"]
     times = [r for r in table if r.runs and r.cell.column == "time"]

@@ -17,11 +17,8 @@ def check(
 ) -> Finding:
     """Check a claim about some numbers; it stays open where one of them is missing.
 
-    Args:
-        claim: the statement.
-        values: the numbers that it is about.
-        holds: takes the numbers and decides.
-        detail: is formatted with the numbers and follows the claim, such as ``" ({:.1f})"``.
+    ``holds`` takes the numbers and decides. ``detail`` is formatted with them and follows the
+    claim, such as ``" ({:.1f})"``.
     """
     if any(value is None for value in values):
         return Finding(claim, None)

@@ -21,14 +21,7 @@ VERDICTS = {True: "holds", False: "does not hold", None: "open, for want of runs
 
 
 def write_pages(experiment: Experiment, scope: Scope, table: Table, folder: Path) -> list[Path]:
-    """Write ``NAME.md``, ``NAME.csv`` and ``NAME.png``, and return their paths.
-
-    Args:
-        experiment: what was done.
-        scope: how much of it.
-        table: its results.
-        folder: where to write.
-    """
+    """Write ``NAME.md``, ``NAME.csv`` and ``NAME.png``, and return their paths."""
     name = experiment.file_name(scope)
     page, data, figure = (folder / f"{name}{ending}" for ending in (".md", ".csv", ".png"))
     write_atomically(page, experiment_markdown(experiment, scope, table).encode())

@@ -105,7 +105,6 @@ def _section(results: ExperimentResults) -> list[str]:
 
 
 def _cost(results: ExperimentResults) -> str:
-    """Return how to run an experiment, and what that takes."""
     experiment = results.experiment
     cost = f"`{Scope().command(experiment.name)}`, {experiment.minutes[0]:,g} minutes of a core"
     if experiment.needs:

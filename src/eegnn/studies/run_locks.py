@@ -126,7 +126,7 @@ class SharedRunLocks(RunLocks):
                     finish(self._storage, trial_id, self._states.FAIL)  # unless it is finished
 
     def check(self, key: str) -> None:
-        """Raise :class:`LockLost` if a run that is held was given to another process."""
+        """As :meth:`RunLocks.check`."""
         if self._held[key][1].is_set():
             raise LockLost
 

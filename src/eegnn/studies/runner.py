@@ -103,10 +103,7 @@ class Runner:
     def _train(self, config: Config, folder: Path, check: Callable[[], None]) -> RunRecord:
         """Train a model and return the record of the run, or that of its failure.
 
-        Args:
-            config: the run.
-            folder: where it is kept.
-            check: called after each epoch.
+        ``check`` is called after each epoch.
         """
         self.watch(config, None)
 

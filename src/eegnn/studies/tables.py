@@ -28,11 +28,7 @@ def paper_cells(
 ) -> Cells:
     """Return a cell for each number of the paper that there are runs for.
 
-    Args:
-        group: of the cells.
-        paper: its table.
-        quantities: by column.
-        runs: those of a row and a column; none where there are no settings for them.
+    ``runs`` returns those of a row and a column; none where there are no settings for them.
     """
     for row in paper:
         for column, score in paper_scores(paper, row, quantities).items():

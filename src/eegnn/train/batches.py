@@ -20,25 +20,17 @@ from eegnn.nn.model import GraphModel
 
 @dataclass(frozen=True)
 class MiniBatch:
-    """Graphs side by side, and the units (nodes or graphs) among them that have a loss and a score.
+    """Graphs side by side, and the units (nodes or graphs) among them with a loss and a score."""
 
-    Attributes:
-        raw_x, raw_edge_attr: features as the problem has them, or ``None``.
-        adj: the graph, or the graphs side by side.
-        y: labels of all units; ``None`` where there are none to learn from.
-        index: the units with a loss and a score; ``None`` for all.
-        is_dummy: no unit has a loss. A rank takes such a batch when there is no graph left for it,
-            so that it still takes part in the step.
-        node_categories, edge_categories: see :class:`~eegnn.data.problem.Problem`.
-    """
-
-    raw_x: Tensor | None
+    raw_x: Tensor | None  #: features as the problem has them
     raw_edge_attr: Tensor | None
     adj: Adjacency
-    y: Tensor | None
-    index: Tensor | None = None
+    y: Tensor | None  #: labels of all units; ``None`` where there are none to learn from
+    index: Tensor | None = None  #: the units with a loss and a score; ``None`` for all
+    #: No unit has a loss. A rank takes such a batch when there is no graph left for it, so that it
+    #: still takes part in the step.
     is_dummy: bool = False
-    node_categories: tuple[int, ...] = ()
+    node_categories: tuple[int, ...] = ()  #: see :class:`~eegnn.data.problem.Problem`
     edge_categories: tuple[int, ...] = ()
 
     # Categories are expanded anew each time: batches for evaluation are kept, and the features of
@@ -117,8 +109,7 @@ class Batches:
     def training(self, generator: torch.Generator) -> Iterator[MiniBatch]:
         """Yield this rank's share of the training part, for one epoch.
 
-        Args:
-            generator: of the order; in the same state on all ranks.
+        The order is drawn from ``generator``, which is in the same state on all ranks.
         """
         if self.blocks is not None:
             yield from self._block_batches(torch.randperm(len(self.blocks), generator=generator))

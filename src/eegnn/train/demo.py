@@ -53,14 +53,7 @@ class DemoResult:
 def run_demo(
     size: int, epochs: int, seed: int, on_epoch: Callable[[dict[str, Any]], None]
 ) -> DemoResult:
-    """Train EEGNN on a generated board.
-
-    Args:
-        size: cells on a side.
-        epochs: full-batch epochs.
-        seed: of the board and of the weights.
-        on_epoch: called after each epoch with its line of ``metrics.jsonl``.
-    """
+    """Train EEGNN on a generated board; ``seed`` is that of the board and of the weights."""
     # On a board of this size a second thread gains little when the machine is idle, and costs five
     # times the time when it is not.
     torch.set_num_threads(1)

@@ -47,13 +47,8 @@ def evaluate(
     """Evaluate parts of a problem; a single graph is passed through the model once.
 
     Ranks share the batches, and each gets the outputs of all: batches are those of a single
-    process, and so are the outputs, bit by bit.
-
-    Args:
-        model: the model, the same on all ranks.
-        batches: the problem.
-        parts: names of parts.
-        knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
+    process, and so are the outputs, bit by bit. The knobs are those of
+    :meth:`~eegnn.nn.model.GraphModel.predict`.
     """
     whole, outputs = batches.whole(), {}
     if whole is not None:

@@ -39,12 +39,9 @@ class Loss:
     def __call__(
         self, out: Tensor, batch: MiniBatch, mean: Callable[[Tensor], Tensor] = _identity
     ) -> Tensor:
-        """Return a scalar.
+        """Return a scalar, from outputs for all units of the batch.
 
-        Args:
-            out: outputs of a model for all units of the batch.
-            batch: that of this rank.
-            mean: maps the average over this batch to that over the batches of all ranks.
+        ``mean`` maps the average over this batch to that over the batches of all ranks.
         """
         out = batch.select(out)
         return self.outer(mean(self.unit(out, _fit(batch.labels, out, self.unit is cross_entropy))))
@@ -53,10 +50,7 @@ class Loss:
 def _fit(labels: Tensor, out: Tensor, classes: bool) -> Tensor:
     """Return labels in the shape that goes with outputs ``[B, C]``: PyTorch's losses broadcast.
 
-    Args:
-        labels: of the units with a loss.
-        out: their outputs.
-        classes: whether labels are the numbers of classes, ``[B]``; else they are ``[B, C]``.
+    Labels are ``[B]`` where they are the numbers of ``classes``; else they are ``[B, C]``.
     """
     wanted = out.shape[:1] if classes else out.shape
     if labels.shape == wanted:

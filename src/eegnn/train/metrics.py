@@ -57,11 +57,7 @@ ERRORS = ("mae", "mse")
 def score_of(out: Tensor, y: Tensor, metric: str, scale: float = 1.0) -> float:
     """Return a metric of outputs ``[U, C]``; not a number where one of them is not finite.
 
-    Args:
-        out: outputs.
-        y: labels.
-        metric: a name in :data:`METRICS`.
-        scale: of the problem, by which outputs and labels are multiplied.
+    Outputs and labels are multiplied by ``scale``, that of the problem.
     """
     out = out.float()
     if not bool(out.isfinite().all()):  # a comparison would take it for some class

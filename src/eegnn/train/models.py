@@ -15,11 +15,7 @@ NAMES = {name: entry.kind for name, entry in ENTRIES.items()}
 
 
 def build_model(config: Config, problem: Problem) -> GraphModel:
-    """Build the model that a configuration asks for, with the sizes of the problem.
-
-    Raises:
-        ValueError: there is no such model, or it has no such option.
-    """
+    """Build the model that a configuration asks for, with the sizes of the problem."""
     if config.model not in NAMES:
         raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
     model = MODELS[NAMES[config.model]]

@@ -32,12 +32,7 @@ Columns = dict[str, list[Any]]
 
 
 def check_output(path: Path) -> None:
-    """Refuse the name of a table that could not be written.
-
-    Raises:
-        ValueError: its ending is unknown.
-        ImportError: a package for it is missing.
-    """
+    """Refuse the name of a table that could not be written, or for which a package is missing."""
     if path.suffix not in WRITERS:
         raise ValueError(f"predictions must end in {', '.join(WRITERS)}, got {str(path)!r}")
     if path.suffix == ".parquet":

@@ -17,12 +17,7 @@ from eegnn.train.config import Config, parse_encoding
 
 
 def prepare(config: Config, root: Path | None = None) -> Problem:
-    """Open the data set of a configuration and preprocess its features.
-
-    Args:
-        config: names the data set, the split, and what to do with the features.
-        root: the data folder; ``None`` for the default.
-    """
+    """Open the data set of a configuration and preprocess its features."""
     problem = _encoded(open_problem(config.dataset, config.split, root), config, root)
     if not config.standardize:
         return problem

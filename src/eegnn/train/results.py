@@ -12,13 +12,7 @@ from eegnn.train.run import RunFolder
 
 
 def result_of(folder: RunFolder, command: str, **more: Any) -> dict[str, Any]:
-    """Return the line of a finished run.
-
-    Args:
-        folder: the run.
-        command: what was typed.
-        **more: further fields of the line.
-    """
+    """Return the line of a finished run, with the command that was typed and ``more`` fields."""
     summary = folder.summary()
     if summary is None:
         raise ValueError(f"{folder.path} is not finished: there is no summary.json")

@@ -27,7 +27,7 @@ class RunFolder:
     ``config.json`` everything needed to repeat it; ``metrics.jsonl`` a line an epoch;
     ``model.safetensors`` and ``model.json`` the weights of the best validation epoch; ``state.pt``
     to resume; ``exits.npz`` and ``summary.json`` at the end. The command line adds ``curves.png``
-    and, if asked for, ``tensorboard``.
+    and, if asked for, what a tracker keeps.
 
     Args:
         path: the folder.

@@ -20,10 +20,8 @@ def configure(
 ) -> Config:
     """Make a configuration from the defaults, the recipe, and single settings, which win.
 
-    Args:
-        dataset, model: names; ``None`` to take them from the recipe.
-        recipe: a file; ``None`` for the one that comes with eegnn for these names, if any.
-        settings: single settings.
+    Without a recipe it is the one that comes with eegnn for these names, if any; without names,
+    they are those of the recipe.
     """
     layers: list[dict[str, Any]] = []
     if recipe is None and dataset is not None and not is_path(dataset):

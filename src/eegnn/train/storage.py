@@ -19,11 +19,7 @@ _JOURNALS, _DATABASES = (".log", ".journal"), (".db", ".sqlite", ".sqlite3")
 
 
 def import_optuna() -> Any:
-    """Import Optuna, quietly.
-
-    Raises:
-        ImportError: it is missing.
-    """
+    """Import Optuna, quietly."""
     try:
         import optuna
     except ImportError as error:
@@ -135,10 +131,6 @@ class StaleTrials:
 
     The clocks of machines differ: a trial is stale when its heartbeat has not changed for
     :data:`HEARTBEAT_TIMEOUT` seconds by the clock of this process.
-
-    Args:
-        storage: see :func:`open_storage`.
-        study: kept there.
     """
 
     def __init__(self, storage: Any, study: Any) -> None:
