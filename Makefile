@@ -6,7 +6,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 PIP := $(BIN)/python $(INSTALL) -c constraints.txt
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/nn tests/engine tests/zoo tests/cli/test_app.py tests/train/test_tune.py \
-  tests/report/test_tensorboard.py tests/report/test_board.py $(wildcard tests/test_*.py)
+  tests/train/test_track.py tests/report/test_board.py $(wildcard tests/test_*.py)
 LOWEST_TESTS := $(filter-out tests/test_tutorials.py,$(LOWEST_TESTS))
 
 .DEFAULT_GOAL := help

@@ -15,7 +15,9 @@ from eegnn import __version__
 from eegnn.bench import training
 from eegnn.cli import app
 from eegnn.cli.options import MODEL
+from eegnn.cli.train import Trackers
 from eegnn.train.models import NAMES
+from eegnn.train.track import TRACKERS
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,12 +71,16 @@ def test_help_says_what_happens_by_default() -> None:
     text = " ".join(helped("train").replace("│", " ").split())
     assert "runs/DATASET-MODEL-splitN-seedN" in text
     assert "EEGNN_DATA, or a cache folder" in text
-    assert "'eegnn[tensorboard]'" in text
+    assert all(name in text for name in Trackers)
+
+
+def test_the_trackers_that_train_takes_exist() -> None:
+    assert set(Trackers) == set(TRACKERS)
 
 
 def test_flags_do_not_ask_for_a_value() -> None:
     words = helped("train").replace("<", " <").split()
-    for flag in ("--resume", "--tensorboard", "--json"):
+    for flag in ("--resume", "--json"):
         assert not words[words.index(flag) + 1].startswith("<")
 
 

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,6 @@ def test_train_eval_and_predict_fit_together(tmp_path: Path) -> None:
     assert summary["epochs"] == 3
     assert (tmp_path / folder / "metrics.jsonl").read_text().count("\n") == 3
     assert (tmp_path / folder / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert not (tmp_path / folder / "tensorboard").exists()
 
     again = json.loads(run("eval", folder, "--json"))
     assert again["test"] == summary["test"]
@@ -126,39 +124,47 @@ def test_the_config_of_a_run_is_a_recipe(tmp_path: Path) -> None:
     assert weights[0] == weights[1]
 
 
-@pytest.mark.skipif(find_spec("tensorboard") is None, reason="needs TensorBoard")
-def test_tensorboard_changes_nothing_but_the_folder(tmp_path: Path) -> None:
-    for name, extra in (("plain", []), ("watched", ["--tensorboard"])):
+def test_a_tracker_changes_nothing_but_its_own_file(tmp_path: Path) -> None:
+    for name, extra in (("plain", []), ("tracked", ["--track", "csv"])):
         run("train", "board.npz", "--epochs", "2", "--out", name, *extra)
-    assert list((tmp_path / "watched" / "tensorboard").iterdir())
+    added = {path.name for path in (tmp_path / "tracked").iterdir()}
+    assert added - {path.name for path in (tmp_path / "plain").iterdir()} == {"metrics.csv"}
     for file in ("config.json", "model.safetensors"):
-        plain, watched = ((tmp_path / name / file).read_bytes() for name in ("plain", "watched"))
-        assert plain == watched
-    assert "epoch" in run("train", "--resume", "--out", "plain", "--tensorboard")
+        plain, tracked = ((tmp_path / name / file).read_bytes() for name in ("plain", "tracked"))
+        assert plain == tracked
+    assert "epoch" in run("train", "--resume", "--out", "plain", "--track", "csv")
+    assert (tmp_path / "plain" / "metrics.csv").read_text().count("\n") == 3
 
 
-@pytest.mark.skipif(find_spec("tensorboard") is None, reason="needs TensorBoard")
 def test_epochs_without_a_test_score_are_drawn_and_resumed(tmp_path: Path) -> None:
     write_npz(tmp_path / "rings.npz", graph_problem(60).graphs)
-    command = ["train", "rings.npz", "--epochs", "3", "--set", "lr=1e-12", "--tensorboard"]
+    command = ["train", "rings.npz", "--epochs", "3", "--set", "lr=1e-12", "--track", "csv"]
     run(*command, "--out", "run")
     tests = [line["test"] for line in RunFolder(tmp_path / "run").metrics()]
     assert tests[0] is not None
     assert tests[1:] == [None, None]
     assert (tmp_path / "run" / "curves.png").exists()
     (tmp_path / "run" / "summary.json").unlink()
-    assert "epoch" in run("train", "--resume", "--out", "run", "--tensorboard")
+    assert "epoch" in run("train", "--resume", "--out", "run", "--track", "csv")
 
 
-def test_a_missing_tensorboard_is_found_before_any_work(
+def test_a_missing_tracker_is_found_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
-    done = CliRunner().invoke(app, ["train", "board.npz", "--tensorboard"])
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    done = CliRunner().invoke(app, ["train", "board.npz", "--track", "wandb"])
     assert isinstance(done.exception, ImportError)
-    assert "eegnn[tensorboard]" in str(done.exception)
+    assert "pip install wandb" in str(done.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["board.npz"]
+
+
+def test_what_fails_before_the_first_epoch_leaves_no_empty_progress_bar() -> None:
+    done = CliRunner().invoke(app, ["train", "no-such-set"])
+    assert "there is no data set called 'no-such-set'" in str(done.exception)
+    assert done.stderr.splitlines() == [
+        "eegnn on no-such-set, split 0: runs/no-such-set-eegnn-split0-seed0"
+    ]
+    assert "2/2" in CliRunner().invoke(app, ["train", "board.npz", "--epochs", "2"]).stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
@@ -230,6 +236,7 @@ def test_resume_needs_only_the_folder(tmp_path: Path) -> None:
         (["train"], "DATASET"),
         (["tune"], "DATASET"),
         (["train", "board.npz", "--split", "-1"], "--split"),
+        (["train", "board.npz", "--track", "paper"], "'tensorboard', 'wandb', 'mlflow', 'csv'"),
         (["predict", "runs/none"], "--out"),
         (["eval", "run", "--exit-threshold", "2"], "--exit-threshold"),
         (["eval", "run", "--target-cost", "0.5", "--max-layers", "2"], "--target-cost"),

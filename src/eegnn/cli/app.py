@@ -8,7 +8,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from platform import python_version
 from typing import Annotated, Any
@@ -83,11 +83,17 @@ def new_progress(label: str) -> Progress:
 
 @contextmanager
 def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show a bar, and yield what to call after each epoch with its line of metrics."""
-    with new_progress("training") as bar:
-        task = bar.add_task("", total=epochs)
+    """Yield what to call after each epoch with its line of metrics; the first call shows a bar.
+
+    So what fails before, such as a data set that does not exist, leaves no empty bar behind.
+    """
+    bar = new_progress("training")
+    task = bar.add_task("", total=epochs)
+    with ExitStack() as stack:
 
         def show(line: dict[str, Any]) -> None:
+            if not bar.live.is_started:
+                stack.enter_context(bar)
             text = "loss {loss:.3f}  validation {val:.3f}  mean exit {exit_mean:.1f}"
             bar.update(task, completed=line["epoch"], description=text.format(**line))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,10 +43,11 @@ Results = typer.Option(
     metavar="FILE",
     help="Add the result to this .jsonl file; a run that is in it already is not trained.",
 )
-TensorBoard = flag(
-    "--tensorboard",
-    "Write TensorBoard event files too, into RUN/tensorboard. Needs "
-    "`pip install 'eegnn[tensorboard]'`.",
+Trackers = StrEnum("Trackers", ["tensorboard", "wandb", "mlflow", "csv"])
+Track = typer.Option(
+    metavar="NAME",
+    help="Show each epoch in a tracker too: `tensorboard`, `wandb`, `mlflow` or `csv`. It needs no "
+    "network, unless WANDB_MODE or MLFLOW_TRACKING_URI says so.",
 )
 
 
@@ -62,7 +64,7 @@ def train(
     out: Annotated[Path | None, Out] = None,
     resume: Annotated[bool, Resume] = False,
     results: Annotated[Path | None, Results] = None,
-    tensorboard: Annotated[bool, TensorBoard] = False,
+    track: Annotated[Trackers | None, Track] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,7 +100,7 @@ def train(
     if summary is not None:
         console.print(f"in {results} already: test {summary['metric']} {summary['test']:.4f}")
     else:
-        summary = _train(config, folder, resume, data_dir, tensorboard, ranks)
+        summary = _train(config, folder, resume, data_dir, track, ranks)
         if ranks.is_main:
             _report(summary, folder, results, console)
     if as_json:
@@ -110,19 +112,19 @@ def _train(
     folder: Path,
     resume: bool,
     data_dir: Path | None,
-    tensorboard: bool,
+    track: Trackers | None,
     ranks: Ranks,
 ) -> dict[str, Any]:
-    """Train with a progress bar and, if asked for, event files; return the summary."""
-    from eegnn.report.tensorboard import EventFiles
+    """Train with a progress bar and, if asked for, a tracker; return the summary."""
     from eegnn.train.start import train
+    from eegnn.train.track import Tracker
 
     Console(stderr=True).print(
         f"{config.model} on {config.dataset}, split {config.split}: {folder}"
     )
-    no_events = nullcontext(lambda line: None)
-    events = EventFiles(folder) if tensorboard and ranks.is_main else no_events
-    with events as record, progress_bar(config.epochs) as show:
+    nowhere = nullcontext(lambda line: None)
+    tracker = Tracker(track, folder) if track and ranks.is_main else nowhere
+    with tracker as record, progress_bar(config.epochs) as show:
 
         def on_epoch(line: dict[str, Any]) -> None:
             show(line)
