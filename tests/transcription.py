@@ -100,9 +100,9 @@ def run(
     """
     last = min(max_layers or num_layers, num_layers) - 1  # the paper's L
     h = np.array([np.maximum(_affine(row, w.encoder), 0.0) for row in x])
-    units = len(_pooled(h, graph, level, pool))
+    units, width = _pooled(h, graph, level, pool).shape
     unit_of = [i if level == "node" else _graph_of(graph, i) for i in range(len(h))]
-    z, exit_list = np.zeros((units, h.shape[1])), dict[int, int]()
+    z, exit_list = np.zeros((units, width)), dict[int, int]()
     taus, time, states = [], np.zeros(units), [h]
     reached, expected_steps = np.ones(units), np.zeros(units)
 
@@ -292,6 +292,8 @@ def _pooled(h: Array, graph: Graph, level: str, pool: str) -> Array:
     """What is decoded: the states of nodes, or the pooled states of graphs."""
     if level == "node":
         return h
+    if pool == "concat":
+        return np.hstack([_pooled(h, graph, level, one) for one in ("add", "max", "mean")])
     rows = np.zeros((graph.num_graphs, h.shape[1]))
     for g in range(graph.num_graphs):
         members = graph.members(g)

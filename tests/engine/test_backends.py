@@ -28,6 +28,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "other activation": {"activation": "tanh"},
     "graphs": {"level": "graph"},
     "graphs, added": {"level": "graph", "pool": "add", "confidence": "mean"},
+    "graphs, concatenated": {"level": "graph", "pool": "concat"},
+    "graphs, concatenated, heads with neighbors": {
+        "level": "graph",
+        "pool": "concat",
+        "confidence": "mean",
+    },
     "graphs, largest": {"level": "graph", "pool": "max", "edge_dim": 2},
 }
 FIXED_DEPTH: dict[str, dict[str, Any]] = {

@@ -107,6 +107,7 @@ GRAPH_CONFIGS: dict[str, Config] = {
     "mean": {},
     "add": {"pool": "add"},
     "max": {"pool": "max"},
+    "concat": {"pool": "concat"},
     "freeze": {"after_exit": "freeze"},
     "fixed step": {"step_size": 0.7},
     "head reads neighbours": {"confidence": "mean", "pool": "add"},

@@ -42,7 +42,8 @@ class EarlyExit(nn.Module):
         temperature: a callable ``(h, adj) → 1/ν [U]``.
         num_layers: the budget. The paper's loop :math:`l = 0 \dots L` takes :math:`L + 1` steps.
         level: who leaves, ``"node"`` or ``"graph"``.
-        pool: how the nodes of a graph become its state: ``"mean"``, ``"add"`` or ``"max"``.
+        pool: how the nodes of a graph become its state: ``"mean"``, ``"add"``, ``"max"``, or
+            ``"concat"`` for add ‖ max ‖ mean, ``[graphs, 3m']``.
         after_exit: a node that left goes on evolving for the sake of its neighbours
             (``"evolve"``, Algorithm 1 to the letter), or keeps the state it left with
             (``"freeze"``, which saves work). A graph that left is done with either way.

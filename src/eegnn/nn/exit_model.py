@@ -16,6 +16,7 @@ from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.pooling import pooled_channels
 from eegnn.nn.program import Program, explain
 from eegnn.typing import AfterExit, Step
 
@@ -51,12 +52,14 @@ class ExitModel(GraphModel):
     def __post_init__(self) -> None:
         super().__post_init__()
         width = self.hidden_channels
+        pooled = width if self.level == "node" else pooled_channels(self.pool, width)
         _check.integer("head_layers", self.head_layers, at_least=1)
         _check.integer("head_channels", self.head_channels, at_least=1)
         kind = self.confidence or ("mean" if self.level == "node" else "mlp")
         _check.choice("confidence", kind, tuple(HEADS))
-        f_c = HEADS[kind](width, self.head_channels, 2, self.head_layers)
-        f_nu = MLP(width, self.head_channels, 1, num_layers=1, bias=False)
+        seen = width if HEADS[kind].uses_graph else pooled
+        f_c = HEADS[kind](seen, self.head_channels, 2, self.head_layers)
+        f_nu = MLP(pooled, self.head_channels, 1, num_layers=1, bias=False)
         self.loop = EarlyExit(
             self.make_step(),
             Confidence(f_c, self.continue_bias),

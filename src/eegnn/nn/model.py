@@ -16,7 +16,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_edge_attr, check_kind
-from eegnn.nn.pooling import POOLS
+from eegnn.nn.pooling import POOLS, pooled_channels
 from eegnn.typing import Level
 
 
@@ -43,7 +43,8 @@ class GraphModel(nn.Module):
         out_channels: number of outputs.
         num_layers: depth :math:`L`.
         level: what is predicted, ``"node"`` or ``"graph"``.
-        pool: ``"mean"``, ``"add"`` or ``"max"``, for ``level="graph"``.
+        pool: ``"mean"``, ``"add"``, ``"max"``, or ``"concat"`` for add ‖ max ‖ mean, which the
+            ECHO benchmark uses; for ``level="graph"``.
         edge_dim: number of edge features, or ``None``.
         dropout: after the encoder and before the decoder, outside the dynamics.
         decoder_layers: depth of the decoder.
@@ -85,6 +86,8 @@ class GraphModel(nn.Module):
 
     def make_decoder(self, channels: int) -> Decoder:
         """Return a new decoder of states of this width."""
+        if self.level == "graph":
+            channels = pooled_channels(self.pool, channels)
         return Decoder(
             channels, self.out_channels, self.decoder_layers, self.dropout, self.decoder_bias
         )

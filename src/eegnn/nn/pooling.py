@@ -48,13 +48,24 @@ def _pool(function: Callable[..., Tensor]) -> Callable[[Tensor, Adjacency], Tens
     return pool
 
 
+def _concat(h: Tensor, adj: Adjacency) -> Tensor:
+    return torch.cat([POOLS[name](h, adj) for name in _CONCATENATED], dim=-1)
+
+
+_CONCATENATED = ("add", "max", "mean")
 _ADD, _MEAN = _pool(global_add_pool), _pool(global_mean_pool)
-#: ``[n, d] → [graphs, d]``; a graph without nodes gets zeros.
+#: ``[n, d] → [graphs, d]``, or ``[graphs, 3d]``; a graph without nodes gets zeros.
 POOLS: dict[str, Callable[[Tensor, Adjacency], Tensor]] = {
     "mean": _mean,
     "add": weighted_sum,
     "max": _pool(global_max_pool),
+    "concat": _concat,
 }
+
+
+def pooled_channels(pool: str, channels: int) -> int:
+    """How wide states are after pooling."""
+    return channels * (len(_CONCATENATED) if pool == "concat" else 1)
 
 
 def spread(value: Tensor, adj: Adjacency) -> Tensor:
