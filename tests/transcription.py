@@ -64,6 +64,7 @@ class Weights:
     nu0: float
     edge: Array | None = None  # W_e, [d, m']
     edge_term: str = "none"
+    norm: list[Array] | None = None  # γ, β, running mean and variance, of what is decoded
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,11 @@ def run(
             break
 
     left = [exit_list[u] for u in range(units)]
+    if w.norm is not None:
+        scale, shift, mean, variance = w.norm
+        if training:
+            mean, variance = z.mean(axis=0), z.var(axis=0)
+        z = scale * (z - mean) / np.sqrt(variance + 1e-5) + shift
     return Outcome(
         output=np.array([_mlp(row, w.decoder) for row in z]),
         layer=left,
@@ -182,6 +188,7 @@ def read(model: Any) -> Weights:
     """Take the numbers out of an :class:`eegnn.EEGNN`."""
     conv, f_nu = model.loop.step, model.loop.temperature
     f_c = model.loop.confidence.head
+    norm = getattr(model.decoder.norm, "module", None)
     return Weights(
         *_matrices(conv),
         encoder=(_number(model.encoder.weight), _number(model.encoder.bias)),
@@ -192,6 +199,9 @@ def read(model: Any) -> Weights:
         nu0=f_nu.nu0,
         edge=None if conv.edge is None else _number(conv.edge.weight).T,
         edge_term=conv.edge_term,
+        norm=None
+        if norm is None
+        else [_number(v) for v in (norm.weight, norm.bias, norm.running_mean, norm.running_var)],
     )
 
 

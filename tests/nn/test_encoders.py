@@ -95,3 +95,14 @@ def test_a_negative_number_of_features_is_refused() -> None:
 def test_repr() -> None:
     assert repr(Encoder(3, 4)) == "Encoder(3, 4)"
     assert repr(Decoder(4, 2)) == "Decoder(MLP(4, 2))"
+
+
+def test_a_batch_norm_brings_what_is_decoded_to_one_scale() -> None:
+    decoder = Decoder(4, 3, num_layers=2, norm=True)
+    z = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
+    out = decoder(z)
+    # The batch norm divides by √(variance + 1e-5).
+    torch.testing.assert_close(decoder(1000 * z + 7), out, atol=1e-4, rtol=1e-4)
+    assert decoder(z[:1]).shape == (1, 3)  # a single unit has no variance
+    plain = Decoder(4, 3, num_layers=2)
+    assert set(plain.state_dict()) < set(decoder.state_dict())

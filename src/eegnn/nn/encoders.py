@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import BatchNorm
+from torch_geometric.nn.inits import reset
 
 from eegnn import _check
 from eegnn.nn.dropout import Dropout
@@ -54,6 +56,7 @@ class Decoder(nn.Module):
         num_layers: depth; the hidden width is ``in_channels``.
         dropout: applied to the states it is given.
         bias: whether the layers have a bias; by default where there are several.
+        norm: whether a batch norm brings what it is given to one scale first.
     """
 
     def __init__(
@@ -63,19 +66,22 @@ class Decoder(nn.Module):
         num_layers: int = 1,
         dropout: float = 0.0,
         bias: bool | None = None,
+        norm: bool = False,
     ) -> None:
         super().__init__()
         bias = num_layers > 1 if bias is None else bias
+        self.norm = BatchNorm(in_channels, allow_single_element=True) if norm else nn.Identity()
         self.mlp = MLP(in_channels, in_channels, out_channels, num_layers, bias)
         self.dropout = Dropout(dropout)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
+        reset(self.norm)
         self.mlp.reset_parameters()
 
     def forward(self, z: Tensor) -> Tensor:
         """Return the predictions of the units, ``[U, out_channels]``."""
-        return self.mlp(self.dropout(z))
+        return self.mlp(self.dropout(self.norm(z)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mlp!r})"

@@ -44,7 +44,7 @@ class GraphModel(nn.Module):
         num_layers: depth :math:`L`.
         level: what is predicted, ``"node"`` or ``"graph"``.
         pool: ``"mean"``, ``"add"``, ``"max"``, or ``"concat"`` for add ‖ max ‖ mean, which the
-            ECHO benchmark uses; for ``level="graph"``.
+            ECHO benchmark uses, and a batch norm before the decoder; for ``level="graph"``.
         edge_dim: number of edge features, or ``None``.
         dropout: after the encoder and before the decoder, outside the dynamics.
         decoder_layers: depth of the decoder.
@@ -86,10 +86,14 @@ class GraphModel(nn.Module):
 
     def make_decoder(self, channels: int) -> Decoder:
         """Return a new decoder of states of this width."""
-        if self.level == "graph":
-            channels = pooled_channels(self.pool, channels)
+        concat = self.level == "graph" and self.pool == "concat"
         return Decoder(
-            channels, self.out_channels, self.decoder_layers, self.dropout, self.decoder_bias
+            pooled_channels(self.pool, channels) if concat else channels,
+            self.out_channels,
+            self.decoder_layers,
+            self.dropout,
+            self.decoder_bias,
+            norm=concat,  # sums are larger than means by the number of nodes
         )
 
     @classmethod
