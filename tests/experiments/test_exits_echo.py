@@ -19,7 +19,7 @@ def table(numbers: Numbers) -> list[CellResult]:
     found = []
     for cell in cells(Scope()):
         error, depth = numbers[cell.group, cell.row]
-        found.append(CellResult(cell, ({"test": error, "exits": {"mean": depth}},)))
+        found.append(CellResult(cell, ({"test": error, "exits": {"mean": depth}},) * 4))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eegnn.studies import runner
-from eegnn.studies.experiment import Measurement, Scope
+from eegnn.studies.experiment import NO_MODEL, DataMeasurement, Measurement, Scope
 from eegnn.studies.runner import Runner, train_command
 from eegnn.studies.store import ResultStore, key_of
 from eegnn.train.config import Config
@@ -29,7 +29,7 @@ def runner_in(folder: Path, watch: runner.Watcher = lambda config, metrics: None
     return Runner(store_in(folder), folder / "runs", watch=watch)
 
 
-def test_each_run_is_done_once_and_its_folder_goes(tmp_path: Path) -> None:
+def test_each_run_is_done_once_and_its_model_is_kept(tmp_path: Path) -> None:
     configs = [config(split=0), config(split=1)]
     begun: list[int] = []
 
@@ -42,7 +42,10 @@ def test_each_run_is_done_once_and_its_folder_goes(tmp_path: Path) -> None:
     assert begun == [0, 1, 2]
     lines = read_results(tmp_path / "results" / "tiny.jsonl")
     assert [line["config"]["split"] for line in lines] == [0, 1, 2]
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == [".locks"]
+    folders = [path for path in (tmp_path / "runs").iterdir() if path.is_dir()]
+    assert len(folders) == 3
+    assert all((path / "model.safetensors").exists() for path in folders)
+    assert not any((path / "state.pt").exists() for path in folders)
     table = store_in(tmp_path).results(tiny.cells(Scope(splits=(0, 1))))
     assert [len(result.runs) for result in table] == [2, 0]
 
@@ -103,7 +106,8 @@ def test_a_run_that_diverges_is_written_down_and_not_tried_again(
         runner_in(tmp_path).run([config()])
     assert tried == [config()]
     table = store_in(tmp_path).results(tiny.cells(Scope(splits=(0,))))
-    assert [result.failed for result in table] == [1, 0]
+    assert [len(result.failures) for result in table] == [1, 0]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [".locks"]
     line = json.loads((tmp_path / "results" / "tiny.failures.jsonl").read_text())
     assert line["failed"] == "the loss is nan at epoch 3"
 
@@ -119,15 +123,33 @@ def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_coun
         seen.append(run)
         return 42
 
+    def watch(run: Config, line: dict[str, Any] | None) -> None:
+        epochs.extend([] if line is None else [line["epoch"]])
+
+    epochs: list[int] = []
     measurement = Measurement("answer", measure)
+    # The same run, with a default of the model written out.
+    wanted = config().model_copy(update={"options": {"dropout": 0.0}})
     for _ in range(2):
         store = ResultStore(tmp_path / "results", "other", "answer")
-        Runner(store, tmp_path / "runs", measurement=measurement).run([config()])
+        Runner(store, tmp_path / "runs", None, measurement, watch).run([wanted])
     assert len(seen) == 1
+    assert epochs == []  # the model is the one of the first run
     found = ResultStore(tmp_path / "results", "other", "answer").find(config())
     assert found is not None
     assert found["answer"] == 42
     assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
+
+
+def test_what_is_measured_on_the_data_trains_nothing(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path, "data", "size")
+    measurement = DataMeasurement("size", lambda name, root: len(name))
+    wanted = Config(dataset="transfer-line-3", model=NO_MODEL)
+    assert Runner(store, tmp_path / "runs", measurement=measurement).run([wanted]) == []
+    (line,) = read_results(tmp_path / "data.jsonl")
+    assert (line["size"], line["config"]) == (15, wanted.model_dump())
+    assert line["seconds"] >= 0
+    assert {"commit", "versions", "command"} <= line.keys()
 
 
 def test_the_command_says_only_what_is_not_usual() -> None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
-from eegnn.studies.quantities import LOG10_MSE
+from eegnn.studies.quantities import LOG10_MSE, RunRecord
 from eegnn.train.config import Config, make_config
 
 DATASET = "transfer-line-3@0.01"
@@ -24,6 +24,13 @@ def config(model: str = "gcn", split: int = 0, epochs: int = 2, lr: float = 0.01
             "num_layers": 1,
         }
     )
+
+
+def record(test: float, split: int = 0, commit: str = "1111111aaaaa") -> RunRecord:
+    """A record as the store has it."""
+    config = {"dataset": DATASET, "model": "gcn", "split": split, "seed": 0}
+    about = {"commit": commit, "source": f"tiny.jsonl:{split + 1}", "command": "eegnn train x"}
+    return {"test": test, "val": 0.5, "config": config, **about}
 
 
 def cells(scope: Scope) -> list[Cell]:

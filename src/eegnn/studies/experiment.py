@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
 
 T = TypeVar("T")
+#: The model of a run in which nothing is trained.
+NO_MODEL = "none"
 
 
 class Score(NamedTuple):
@@ -51,12 +55,15 @@ class CellResult:
     Args:
         cell: the cell.
         runs: the records of its finished runs.
-        failed: how many of its runs could not be trained.
+        failures: the records of those that could not be trained.
+        superseded: how the settings of the runs differ from those that the cell has now; empty for
+            the runs that it asks for.
     """
 
     cell: Cell
     runs: tuple[RunRecord, ...] = ()
-    failed: int = 0
+    failures: tuple[RunRecord, ...] = ()
+    superseded: str = ""
 
     @property
     def values(self) -> list[float]:
@@ -64,6 +71,29 @@ class CellResult:
         if self.cell.known is not None:
             return [self.cell.known]
         return [self.cell.quantity.read(run) for run in self.runs]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no run is missing."""
+        return len(self.runs) + len(self.failures) >= len(self.cell.configs)
+
+    @property
+    def missing(self) -> list[Config]:
+        """The runs that are neither finished nor failed; those of a cell differ in these two."""
+        records = [record["config"] for record in (*self.runs, *self.failures)]
+        found = {(config["split"], config["seed"]) for config in records}
+        return [c for c in self.cell.configs if (c.split, c.seed) not in found]
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the records are: file and number of the line."""
+        return [record["source"] for record in (*self.runs, *self.failures)]
+
+    @property
+    def commits(self) -> Counter[str]:
+        """How many of the runs are from which commit of the code; ``+``: with changed files."""
+        commits = (str(run.get("commit") or "unknown") for run in self.runs)
+        return Counter(name[:7] + "+" * name.endswith("+") for name in commits)
 
     @property
     def mean(self) -> float | None:
@@ -76,6 +106,11 @@ class CellResult:
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
     @property
+    def se(self) -> float | None:
+        """The standard error of the mean; ``None`` with fewer than two runs."""
+        return None if self.sd is None else self.sd / math.sqrt(len(self.values))
+
+    @property
     def difference(self) -> float | None:
         """Ours − the paper's, in standard deviations: the paper's, or ours if it gives none."""
         if self.mean is None or self.cell.paper is None:
@@ -84,13 +119,29 @@ class CellResult:
         return (self.mean - self.cell.paper.mean) / sd if sd else None
 
     @property
-    def verdict(self) -> str:
-        """``within one s.d.``, ``better``, ``worse``, ``equal``, ``differs`` or ``not run``.
+    def difference_se(self) -> float | None:
+        """Ours − the paper's, in standard errors of the difference of the two means.
 
-        Empty where the paper has no number.
+        The paper's standard error is that of as many runs as the cell asks for.
         """
+        paper = self.cell.paper
+        if self.mean is None or self.se is None or paper is None or paper.sd is None:
+            return None
+        error = math.hypot(self.se, paper.sd / math.sqrt(len(self.cell.configs) or 1))
+        return (self.mean - paper.mean) / error if error else None
+
+    @property
+    def verdict(self) -> str:
+        """``within one s.d.``, ``better``, ``worse``, ``equal`` or ``differs`` with all runs.
+
+        Otherwise ``incomplete`` or ``not run``; empty where the paper has no number.
+        """
+        if self.superseded:
+            return "superseded"
         if self.mean is None:
             return "not run"
+        if not self.complete:
+            return "incomplete"
         if self.cell.paper is None:
             return ""
         gap = self.mean - self.cell.paper.mean
@@ -121,11 +172,30 @@ class Measurement(NamedTuple):
     measure: Callable[[Path, Path | None], Any]
 
 
+class DataMeasurement(NamedTuple):
+    """What is measured on a data set; nothing is trained.
+
+    Args:
+        field: of the record that keeps it.
+        measure: takes the name of the data set and the data folder, and returns what JSON can hold.
+    """
+
+    field: str
+    measure: Callable[[str, Path | None], Any]
+
+
 class Finding(NamedTuple):
-    """A statement, and whether our numbers bear it out; ``None`` if runs are missing."""
+    """A statement, and whether our numbers bear it out.
+
+    Args:
+        text: the statement.
+        holds: whether it is so; ``None`` if runs are missing.
+        so_far: the same by the runs that there are.
+    """
 
     text: str
     holds: bool | None
+    so_far: bool | None = None
 
 
 Findings = Iterable[Finding]
@@ -166,12 +236,13 @@ class Experiment:
         shows: what of the paper it repeats.
         settings: sentences on how, for those who compare.
         quick: how the quick version differs, in a few words.
-        minutes: of one core, in full and quick.
+        minutes: of one core, in full and quick, estimated: where runs have finished, their own
+            times count.
         cells: the table.
         findings: statements about the table, checked against the results.
         findings_title: a heading for them, which tells whose statements they are.
         draw: makes the figure, from the results and a path; ``None`` for bars.
-        measurement: on each trained model; a record without it is no result here.
+        measurement: on each trained model, or data set; a record without it is no result here.
         why: the best explanation of what is worse than in the paper.
         needs: what a machine needs beyond time and the data, such as a GPU.
     """
@@ -186,9 +257,18 @@ class Experiment:
     findings: Callable[[Table], Findings] = lambda table: ()
     findings_title: str = "What the paper says"
     draw: Callable[[Table, Path], None] | None = None
-    measurement: Measurement | None = None
+    measurement: Measurement | DataMeasurement | None = None
     why: str = ""
     needs: str = ""
+
+    def judge(self, table: Table) -> list[Finding]:
+        """Check the statements by complete cells; those still open also by the runs so far."""
+        complete = [r if r.complete else CellResult(r.cell) for r in table]
+        pairs = zip(self.findings(complete), self.findings(table), strict=True)
+        return [
+            Finding(now.text if done.holds is None else done.text, done.holds, now.holds)
+            for done, now in pairs
+        ]
 
     def configs(self, scope: Scope) -> list[Config]:
         """Return all runs, each once."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eegnn.studies.experiment import Measurement
+from eegnn.studies.experiment import DataMeasurement, Measurement
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
 from eegnn.studies.store import ResultStore, key_of
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import result_of
-from eegnn.train.run import RunFolder
+from eegnn.train.run import RunFolder, commit, versions
 from eegnn.train.start import configure, default_folder, train
 
 #: Called with a run and the metrics of its latest epoch; ``None`` before the first.
@@ -31,16 +32,17 @@ class Runner:
 
     Args:
         store: of results.
-        folder: for the folders of runs, which are removed when a run is finished.
+        folder: for the folders of runs. They stay, without what only serves to resume, so that
+            another experiment can measure something else on the same model.
         root: the data folder.
-        measurement: done on each trained model, and written with its result.
+        measurement: done on each trained model, or data set, and written with its result.
         watch: called for each run when it starts and after each epoch.
     """
 
     store: ResultStore
     folder: Path
     root: Path | None = None
-    measurement: Measurement | None = None
+    measurement: Measurement | DataMeasurement | None = None
     watch: Watcher = lambda config, metrics: None
 
     def run(self, configs: Sequence[Config], storage: str | None = None) -> list[Config]:
@@ -97,7 +99,10 @@ class Runner:
                 return True  # another process has started it again
             if locks.finish(key, record):
                 self.store.add(record)
-                shutil.rmtree(folder)
+                if "failed" in record:
+                    shutil.rmtree(folder)
+                else:
+                    (folder / "state.pt").unlink(missing_ok=True)
             return True
 
     def _train(self, config: Config, folder: Path, check: Callable[[], None]) -> RunRecord:
@@ -106,20 +111,37 @@ class Runner:
         ``check`` is called after each epoch.
         """
         self.watch(config, None)
+        if isinstance(self.measurement, DataMeasurement):
+            return self._measure_data(config, self.measurement)
 
         def on_epoch(metrics: dict[str, Any]) -> None:
             check()
             self.watch(config, metrics)
 
-        command = train_command(config)
+        command, run = train_command(config), RunFolder(folder)
+        resume = (folder / "config.json").exists()
         try:
-            train(config, folder, (folder / "config.json").exists(), self.root, on_epoch)
+            # The settings of the folder are the same, though perhaps written differently.
+            train(run.config() if resume else config, folder, resume, self.root, on_epoch)
         except TrainingError as error:
             return {"command": command, "failed": str(error), "config": config.model_dump()}
         if self.measurement is None:
-            return result_of(RunFolder(folder), command)
+            return result_of(run, command)
         measured = {self.measurement.field: self.measurement.measure(folder, self.root)}
-        return result_of(RunFolder(folder), command, **measured)
+        return result_of(run, command, **measured)
+
+    def _measure_data(self, config: Config, measurement: DataMeasurement) -> RunRecord:
+        start = time.monotonic()
+        found = measurement.measure(config.dataset, self.root)
+        return {
+            "command": f"eegnn datasets {config.dataset}",
+            "dataset": config.dataset,
+            measurement.field: found,
+            "seconds": time.monotonic() - start,
+            "config": config.model_dump(),
+            "versions": versions(),
+            "commit": commit(),
+        }
 
 
 def train_command(config: Config) -> str:

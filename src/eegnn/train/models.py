@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from eegnn.data.problem import Problem
@@ -12,6 +13,14 @@ from eegnn.zoo.registry import ENTRIES
 
 #: Names on the command line, and the classes they stand for.
 NAMES = {name: entry.kind for name, entry in ENTRIES.items()}
+#: Arguments of a model that the data or other settings decide.
+SETTLED = {"in_channels", "hidden_channels", "out_channels", "num_layers", "level", "edge_dim"}
+
+
+def all_options(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of a model: those given, and the defaults of the others."""
+    defaults = MODELS[NAMES[model]].defaults() if model in NAMES else {}
+    return {name: value for name, value in defaults.items() if name not in SETTLED} | dict(options)
 
 
 def build_model(config: Config, problem: Problem) -> GraphModel:

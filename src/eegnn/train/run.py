@@ -18,6 +18,7 @@ from eegnn.distributed import launched_by_torchrun
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
+from eegnn.train.models import all_options
 from eegnn.typing import Task
 
 
@@ -57,6 +58,7 @@ class RunFolder:
             )
         content = {
             "config": config.model_dump(),
+            "options": all_options(config.model, config.options),
             "labels": {"task": task, "scale": scale},
             "versions": versions(),
             "commit": commit(),
