@@ -13,6 +13,7 @@ from eegnn.data.statistics import (
     Difference,
     adjusted_homophily,
     differences,
+    distance_statistics,
     statistics,
 )
 
@@ -68,6 +69,7 @@ def test_counts_of_one_graph() -> None:
         "nodes": 4,
         "edges": 7,
         "undirected_edges": 4,
+        "mean_degree": 7 / 4,
         "features": 5,
         "classes": 2,
         "homophily": pytest.approx(5 / 7),
@@ -84,6 +86,15 @@ def test_counts_of_several_graphs_have_means_and_no_homophily() -> None:
     assert (found["graphs"], found["mean_nodes"], found["mean_edges"]) == (2, 2.5, 3.0)
     assert found["mean_undirected_edges"] == 1.5
     assert "homophily" not in found
+
+
+def test_distances_are_means_over_connected_graphs() -> None:
+    path = Data(edge_index=PATH, num_nodes=4)  # 3 · 1, 2 · 2 and 1 · 3 hops: 10 / 6 on average
+    edge = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    apart = Data(edge_index=edge.edge_index, num_nodes=3)
+    found = distance_statistics([path, edge, apart])
+    assert found["mean_shortest_path"] == pytest.approx((10 / 6 + 1) / 2)
+    assert found["mean_diameter"] == 2
 
 
 def test_figures_are_compared_as_rounded_when_published() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import shortest_path  # type: ignore[import-untyped]
 from torch import Tensor
+from torch_geometric.data import Data
 from torch_geometric.utils import homophily
 
 from eegnn.data.problem import Problem
@@ -26,17 +30,31 @@ def statistics(problem: Problem) -> dict[str, float]:
     """Count over all graphs.
 
     Returns:
-        ``nodes``; ``edges``, with both directions of each and a self-loop once, as in
-        ``edge_index``; ``undirected_edges``, with each once; ``features`` of a node; ``classes``,
-        labels or targets. Of several graphs also their number, ``graphs``, and the means
-        ``mean_nodes``, ``mean_edges`` and ``mean_undirected_edges``; of a single graph whose nodes
-        have classes ``homophily``, the share of edges within a class, and
+        What :func:`size_statistics` does; ``classes``, labels or targets; and of a single graph
+        whose nodes have classes ``homophily``, the share of edges within a class, and
         :func:`adjusted_homophily`.
     """
-    graphs = problem.graphs
+    y = torch.cat([data.y for data in problem.graphs])
+    found = size_statistics(problem.graphs)
+    found["classes"] = int(y.max()) + 1 if problem.task == "classification" else y.size(1)
+    if not problem.inductive and problem.task == "classification":
+        edge_index = problem.graphs[0].edge_index
+        found["homophily"] = homophily(edge_index, y, method="edge")
+        found["adjusted_homophily"] = adjusted_homophily(edge_index, y)
+    return found
+
+
+def size_statistics(graphs: Sequence[Data]) -> dict[str, float]:
+    """Count nodes and edges.
+
+    Returns:
+        ``nodes``; ``edges``, with both directions of each and a self-loop once, as in
+        ``edge_index``; ``undirected_edges``, with each once; ``mean_degree``; ``features`` of a
+        node. Of several graphs also their number, ``graphs``, and the means ``mean_nodes``,
+        ``mean_edges`` and ``mean_undirected_edges``.
+    """
     edge_index = torch.cat([data.edge_index for data in graphs], dim=1)
     loops = int((edge_index[0] == edge_index[1]).sum())
-    y = torch.cat([data.y for data in graphs])
     sizes: dict[str, float] = {
         "nodes": sum(int(data.num_nodes or 0) for data in graphs),
         "edges": edge_index.size(1),
@@ -44,16 +62,31 @@ def statistics(problem: Problem) -> dict[str, float]:
     }
     found = {
         **sizes,
+        "mean_degree": sizes["edges"] / sizes["nodes"],
         "features": graphs[0].num_node_features,
-        "classes": int(y.max()) + 1 if problem.task == "classification" else y.size(1),
     }
     if len(graphs) > 1:
         found["graphs"] = len(graphs)
         found.update({f"mean_{name}": size / len(graphs) for name, size in sizes.items()})
-    if not problem.inductive and problem.task == "classification":
-        found["homophily"] = homophily(edge_index, y, method="edge")
-        found["adjusted_homophily"] = adjusted_homophily(edge_index, y)
     return found
+
+
+def distance_statistics(graphs: Sequence[Data]) -> dict[str, float]:
+    """Return ``mean_shortest_path`` and ``mean_diameter`` over the graphs that are connected.
+
+    The first is the mean over graphs of the mean distance between two different nodes.
+    """
+    paths, diameters = [], []
+    for data in graphs:
+        n, edges = int(data.num_nodes or 0), data.edge_index.numpy()
+        hops = shortest_path(csr_array((np.ones(edges.shape[1]), edges), (n, n)), unweighted=True)
+        if n > 1 and np.isfinite(hops).all():
+            paths.append(hops.sum() / (n * (n - 1)))
+            diameters.append(hops.max())
+    return {
+        "mean_shortest_path": float(np.mean(paths)),
+        "mean_diameter": float(np.mean(diameters)),
+    }
 
 
 def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:

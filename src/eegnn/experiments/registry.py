@@ -12,10 +12,11 @@ from eegnn.studies.experiment import Experiment
 from eegnn.train.config import Config
 
 _NAMES = (
-    "parameters", "space", "depth-webkb", "depth", "depth-width", "graph-transfer", "dirichlet",
-    "sensitivity", "heterophilic", "heterophilic-extended", "exits-heterophilic", "exits-learn",
-    "exits-time", "oracle", "activations", "classic-exits", "budget", "runtime", "tradeoff", "echo",
-    "exits-echo", "homophilic", "tu", "lrgb", "exits-peptides", "robustness", "ogb",
+    "heterophilic", "heterophilic-extended", "echo", "homophilic", "tu", "lrgb", "ogb",
+    "exits-heterophilic", "exits-learn", "exits-echo", "oracle", "activations", "classic-exits",
+    "depth-width", "robustness", "runtime", "parameters", "space", "statistics", "depth-webkb",
+    "depth", "graph-transfer", "dirichlet", "sensitivity", "budget", "tradeoff", "exits-time",
+    "exits-peptides",
 )  # fmt: skip
 #: Names on the command line, and the modules that hold the experiments.
 EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
