@@ -55,8 +55,7 @@ EXPERIMENT = Experiment(
     title="Activations",
     shows="tab:activations_comparison.",
     settings="SAS-GNN with its recipes, A-DGN and GRAFF with those of SAS-GNN (width, depth, step, "
-    "dropout, training), over the ten published splits; the outer activation changes. 1,100 of the "
-    "minutes are for Minesweeper and Tolokers, the rest is estimated.",
+    "dropout, training), over the ten published splits; the outer activation changes.",
     quick="one split, 5 epochs, width 32",
     minutes=(9_000, 2),
     cells=cells,

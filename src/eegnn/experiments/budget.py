@@ -47,8 +47,7 @@ EXPERIMENT = Experiment(
     "fig:questions_exit_distribution_parameters, "
     "fig:tolokers_exit_distribution_parameters_performance), which come without numbers.",
     settings="All models with the recipe of EEGNN and another budget, one set of weights for all "
-    "layers, three splits. A budget L is L + 1 steps, since the paper counts from 0. The minutes "
-    "are estimated: 700 for Tolokers.",
+    "layers, three splits. A budget L is L + 1 steps, since the paper counts from 0.",
     quick="one split, 3 epochs, two budgets",
     minutes=(3_500, 1),
     cells=cells,

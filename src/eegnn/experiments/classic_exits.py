@@ -80,8 +80,7 @@ EXPERIMENT = Experiment(
     title="Early exit on classic backbones",
     shows="tab:activation_comparison_grouped and tab:activation_comparison_amazon_roman.",
     settings="All models with the recipe of EEGNN, as in the paper, L = 20 (21 steps with "
-    "exits, 20 without) and one set of weights for all layers, over the ten published splits. "
-    "3,400 of the minutes are for Minesweeper and Tolokers; all are estimated.",
+    "exits, 20 without) and one set of weights for all layers, over the ten published splits.",
     quick="one split, 5 epochs, width 32",
     minutes=(32_000, 3),
     cells=cells,

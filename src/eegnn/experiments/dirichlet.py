@@ -82,8 +82,7 @@ EXPERIMENT = Experiment(
     settings="One training for each model with 50 layers and the paper's widths "
     "(tab:hps_sensitivity_dirichlet), lr 0.003, 200 epochs, steps of 0.1; GCN without residual "
     "connections, as in the paper. Features of Tolokers are standardised. States are those of the "
-    "best epoch, of all nodes. 40 of the minutes are for Minesweeper and Tolokers, the others are "
-    "estimated.",
+    "best epoch, of all nodes.",
     quick="10 layers, 5 epochs",
     minutes=(400, 1),
     cells=cells,

@@ -55,8 +55,7 @@ EXPERIMENT = Experiment(
     "fig:questions_node_distributions, fig:roman_empire_node_distributions), which come without "
     "numbers.",
     settings="EEGNN with its recipes, L = 20. The exit time of a node is the sum of the steps τ "
-    "that it took. The folds are the paper's for Minesweeper, the first for the others. 50 of the "
-    "minutes are for Minesweeper and Tolokers, the rest is estimated.",
+    "that it took. The folds are the paper's for Minesweeper, the first for the others.",
     quick="the first fold, 5 epochs, width 32",
     minutes=(350, 1),
     cells=cells,

@@ -93,8 +93,7 @@ EXPERIMENT = Experiment(
     "drawn, with no preference for continue, and nothing is clipped. GCN, SAGE and GAT have the "
     "settings of Luo, Shi and Wu (2024) without dropout, Polynormer and Co-GNN those of their "
     "authors. Where nobody has published settings (GCN, SAGE and GAT on Tolokers, Co-GNN on "
-    "Minesweeper and Tolokers, GT) there is no cell. The minutes are estimated; most of them are "
-    "for Polynormer with width 512 and more.",
+    "Minesweeper and Tolokers, GT) there is no cell.",
     quick="one split, 5 epochs, width 32",
     minutes=(40_000, 2),
     cells=cells,

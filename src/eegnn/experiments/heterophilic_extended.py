@@ -68,8 +68,7 @@ EXPERIMENT = Experiment(
     shows="The rows of tab:extended_result_heterophilic that heterophilic does not have.",
     settings="The recipes over the ten published splits. The paper does not say how much dropout "
     "and which normalisation its variants of SAS-GNN have; ours have 0.2 and layer norms, before "
-    "the activation. Models with an asterisk have the settings of Luo, Shi and Wu (2024). Minutes "
-    "are estimated from those of the recipes on Minesweeper and Tolokers (1,400 of them).",
+    "the activation. Models with an asterisk have the settings of Luo, Shi and Wu (2024).",
     quick="one split, 5 epochs, width 32",
     minutes=(20_000, 2),
     cells=cells,

@@ -38,8 +38,7 @@ EXPERIMENT = Experiment(
     shows="tab:results_homophilicnc.",
     settings="The recipes on the one published 60/20/20 split, with ten seeds. Those of SAS-GNN "
     "and EEGNN are ours, chosen by validation scores; the others have the settings of their "
-    "authors. Of the minutes, 900 are for SAS-GNN and EEGNN (measured on Photo and CS), the rest "
-    "is estimated and mostly Polynormer.",
+    "authors.",
     quick="one seed, 5 epochs, width 32",
     minutes=(7_000, 3),
     cells=cells,

@@ -71,8 +71,7 @@ EXPERIMENT = Experiment(
     "without numbers.",
     settings="One training for each model with the recipe of SAS-GNN, 10 layers as in the paper "
     "(tab:hps_sensitivity_dirichlet), but width 64 rather than 300 or 128, and 10 epochs. S_l is "
-    "exact, of the first test graph and the best epoch. No edge features. The minutes are "
-    "estimated: 45 for Peptides-func.",
+    "exact, of the first test graph and the best epoch. No edge features.",
     quick="width 8, one epoch",
     minutes=(250, 6),
     cells=cells,

@@ -69,7 +69,7 @@ EXPERIMENT = Experiment(
     "fig:tradeoff_roman_empire), which come without numbers, without NodeFormer.",
     settings="Widths and depths of tab:model_configs, the rest from the recipes (of GCN for "
     "SGFormer), three splits; the median of 30 passes on the CPU. Minesweeper is added, with the "
-    "sizes of the recipes. The minutes are estimated: 60 for Minesweeper.",
+    "sizes of the recipes.",
     quick="one split, 5 epochs, width 32",
     minutes=(9_000, 1),
     cells=cells,

@@ -33,8 +33,7 @@ EXPERIMENT = Experiment(
     title="Graph classification",
     shows="The rows of SAS-GNN and EEGNN in tab:results_tudataset.",
     settings="The recipes, ours, over the ten published folds with one inner split each. Baselines "
-    "have no settings here and no cells. Of the minutes, 10,000 are for the two REDDIT sets, "
-    "estimated by their size; the others take 300.",
+    "have no settings here and no cells.",
     quick="one fold, 2 epochs, width 16",
     minutes=(11_000, 4),
     cells=cells,
