@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from pathlib import Path
 
@@ -32,7 +33,8 @@ def test_an_experiment_ends_with_its_files(tmp_path: Path) -> None:
     found = json.loads(said.splitlines()[-1])
     assert (found["name"], found["runs"], found["left"]) == ("tiny", 2, 0)
     assert [(cell["row"], cell["n"]) for cell in found["cells"]] == [("GCN", 1), ("ADGN", 1)]
-    assert found["findings"] == [{"text": "something was run", "holds": True}]
+    # One of two splits: nothing is decided yet.
+    assert found["findings"] == [{"text": "something was run", "holds": None, "so_far": True}]
     names = {path.name for path in (tmp_path / "results").iterdir()}
     assert names == {"tiny.jsonl", "tiny.md", "tiny.csv", "tiny.png"}
     before = (tmp_path / "results" / "tiny.jsonl").read_bytes()
@@ -75,10 +77,33 @@ def test_a_storage_brings_the_results_of_others(tmp_path: Path) -> None:
 
 def test_one_page_has_the_results_of_all(tmp_path: Path) -> None:
     run("reproduce", "tiny", "--only", "gcn")
-    assert "1 of 2 cells are from runs" in run("reproduce", "--write-results", "page.md")
-    page = (tmp_path / "page.md").read_text()
-    assert "| `tiny` | 2 | 1 | 1 |" in page
-    assert "Not run, 1 cells: line, ADGN (3)." in page
+    for name in ("tiny.csv", "tiny.png"):
+        (tmp_path / "results" / name).unlink()
+    run("reproduce", "--write-results", "docs/page.md")
+    page = (tmp_path / "docs" / "page.md").read_text()
+    assert "| [tiny](#tiny) | A tiny study | 1 | 0 | 1 |" in page
+    assert "(../results/tiny.png)" in page
+    assert (tmp_path / "results" / "tiny.csv").exists()
+    assert (tmp_path / "results" / "tiny.png").exists()
+
+
+def test_the_runs_behind_a_number_are_listed(tmp_path: Path) -> None:
+    run("reproduce", "tiny", "--only", "gcn")
+    lines = (tmp_path / "results" / "tiny.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    # A line of other settings is superseded, and listed too.
+    old = {**records[0], "config": {**records[0]["config"], "lr": 0.5}}
+    (tmp_path / "results" / "tiny.jsonl").write_text("\n".join([*lines, json.dumps(old)]) + "\n")
+    said = run("reproduce", "tiny", "--show", "gcn, 3", "--json")
+    now, before = json.loads(said.splitlines()[-1])["cells"]
+    assert [each["source"] for each in now["runs"]] == ["tiny.jsonl:1", "tiny.jsonl:2"]
+    assert [each["command"] for each in now["runs"]] == [r["command"] for r in records]
+    assert now["mean"] == pytest.approx(sum(math.log10(r["test"]) for r in records) / 2)
+    assert (before["superseded"], len(before["runs"])) == ("lr 0.5 (now 0.01)", 1)
+    assert f"tiny.jsonl:2: {records[1]['command']}" in run("reproduce", "tiny", "--show", "GCN, 3")
+    wrong = CliRunner().invoke(app, ["reproduce", "tiny", "--show", "gnc"])
+    assert isinstance(wrong.exception, ValueError)
+    assert "did you mean 'line, GCN, 3'" in str(wrong.exception)
 
 
 def test_data_that_cannot_be_had_is_left_out(
@@ -104,6 +129,8 @@ def test_data_that_cannot_be_had_is_left_out(
         ([], "NAME"),
         (["tiny", "--list"], "NAME"),
         (["--list", "--write-results", "page.md"], "NAME"),
+        (["--list", "--show", "GCN"], "--show"),
+        (["all", "--show", "GCN"], "--show"),
         (["tiny", "--only", "nobody"], "--only"),
         (["tiny", "--splits", "a"], "--splits"),
         (["tiny", "--splits", "3-1"], "--splits"),

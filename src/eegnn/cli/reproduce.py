@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from eegnn.cli.app import app, new_progress, print_json
 from eegnn.cli.options import STORAGE, AsJson, DataDir, flag
 
 if TYPE_CHECKING:
+    from eegnn.studies.collection import ExperimentResults
     from eegnn.studies.experiment import Experiment, Finding, Scope
     from eegnn.studies.runner import Watcher
     from eegnn.studies.store import ResultStore
@@ -35,7 +38,17 @@ WriteResults = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write one page of all that is in the folder of results.",
+        help="Write one page of all that is in the folder of results, and the NAME.csv and "
+        "NAME.png of each experiment.",
+        show_default=False,
+    ),
+]
+Show = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CELL",
+        help="List the runs behind cells: `GROUP, ROW, COLUMN` or a part of it, such as "
+        "`EEGNN, Tolokers`. Nothing is run.",
         show_default=False,
     ),
 ]
@@ -76,6 +89,7 @@ def reproduce(
     name: Name = None,
     list_all: ListAll = False,
     write_results: WriteResults = None,
+    show: Show = None,
     only: Only = None,
     splits: Splits = None,
     quick: Quick = False,
@@ -93,13 +107,19 @@ def reproduce(
     """
     if (name is not None) + list_all + (write_results is not None) != 1:
         raise typer.BadParameter("give one of NAME, --list and --write-results")
+    if show is not None and name in (None, "all"):
+        raise typer.BadParameter("needs the name of one experiment", param_hint="--show")
     from eegnn.experiments import registry
     from eegnn.studies.experiment import Scope
 
     scope = Scope(quick, _parse_numbers(splits))
     console = Console(stderr=as_json)
     if write_results is not None:
-        _write_results(write_results, out, data_dir, console)
+        _write_results(write_results, out, console)
+    elif show is not None:
+        cells = _show(registry.find(str(name)), show, scope, out, console)
+        if as_json:
+            print_json(cells=cells)
     elif list_all:
         rows = [_describe(each, scope, out, data_dir) for each in registry.by_cost(quick)]
         _print_list(rows, console)
@@ -146,9 +166,9 @@ class _Session:
 
         store = ResultStore.of(experiment, self.scope, self.out)
         left = self._run(experiment, available, store)
-        table = store.results(experiment.cells(self.scope))
-        files = write_pages(experiment, self.scope, table, self.out)
-        findings = list(experiment.findings(table))
+        results = _results(experiment, self.scope, self.out)
+        files = write_pages(results, self.scope, self.out)
+        findings = experiment.judge(results.table)
         self.console.print(f"{experiment.title}: {', '.join(map(str, files))}")
         if left:
             self.console.print(f"{len(left)} of {len(available)} runs are with other processes")
@@ -158,7 +178,7 @@ class _Session:
             "quick": self.scope.quick,
             "runs": len(available),
             "left": len(left),
-            "cells": table_rows(table),
+            "cells": table_rows(results.table),
             "findings": [finding._asdict() for finding in findings],
             "files": [str(path) for path in files],
         }
@@ -184,10 +204,9 @@ class _Session:
 
         if not configs:
             return []
-        folder = self.runs / experiment.name
         try:
             with _progress_bar(experiment.name, configs, store) as watch:
-                runner = Runner(store, folder, self.data_dir, experiment.measurement, watch)
+                runner = Runner(store, self.runs, self.data_dir, experiment.measurement, watch)
                 return runner.run(configs, self.storage)
         except KeyboardInterrupt:
             print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
@@ -208,12 +227,11 @@ def _select(configs: list[Config], names: str | None) -> list[Config]:
             f"{unknown[0]!r}",
             param_hint="--only",
         )
-    models = words & NAMES.keys() or NAMES.keys()
-    datasets = words & datasets or datasets
+    models, datasets = words & NAMES.keys(), words & datasets or datasets
     return [
         config
         for config in configs
-        if config.model in models and config.dataset.partition("@")[0] in datasets
+        if (not models or config.model in models) and config.dataset.partition("@")[0] in datasets
     ]
 
 
@@ -230,13 +248,13 @@ def _fetch(dataset: str, data_dir: Path | None, console: Console) -> bool:
 
 
 def _print_findings(findings: Sequence[Finding], console: Console) -> None:
-    from eegnn.studies.pages import VERDICTS
+    from eegnn.studies.pages import describe_finding
 
-    for text, holds in findings:
-        if holds is not None:
-            console.print(f"{VERDICTS[holds]}: {text}", highlight=False)
-    if undecided := sum(finding.holds is None for finding in findings):
-        console.print(f"{VERDICTS[None]}: {undecided} of {len(findings)} statements")
+    for finding in findings:
+        if finding.so_far is not None:
+            console.print(describe_finding(finding).replace("*", ""), highlight=False, markup=False)
+    if undecided := sum(finding.so_far is None for finding in findings):
+        console.print(f"open, for want of runs: {undecided} of {len(findings)} statements")
 
 
 @contextmanager
@@ -261,23 +279,60 @@ def _progress_bar(name: str, configs: list[Config], store: ResultStore) -> Itera
         show_count("")
 
 
-def _write_results(page: Path, folder: Path, data_dir: Path | None, console: Console) -> None:
-    """Write one page of all experiments."""
+def _results(experiment: Experiment, scope: Scope, folder: Path) -> ExperimentResults:
+    """Return what there is of an experiment, whichever splits were run."""
     from eegnn.experiments import registry
-    from eegnn.io import write_atomically
+    from eegnn.studies.collection import ExperimentResults, collect
     from eegnn.studies.experiment import Scope
-    from eegnn.studies.results_page import ExperimentResults, count, distinct, results_page
     from eegnn.studies.store import ResultStore
 
-    full = Scope()
-    results = []
-    for experiment in map(registry.find, registry.EXPERIMENTS):
-        table = ResultStore.of(experiment, full, folder).results(experiment.cells(full))
-        missing = registry.missing_data(experiment.configs(full), data_dir)
-        results.append(ExperimentResults(experiment, table, missing))
-    write_atomically(page, results_page(results).encode())
-    found = count(distinct(results))
-    console.print(f"{page}: {found['from runs']} of {found['cells']} cells are from runs")
+    if scope.quick:
+        whole = Scope(quick=True)
+        store = ResultStore.of(experiment, whole, folder)
+        return ExperimentResults(experiment, store.results(experiment.cells(whole)))
+    found = collect(map(registry.find, registry.EXPERIMENTS), folder).results
+    return next(each for each in found if each.experiment.name == experiment.name)
+
+
+def _show(
+    experiment: Experiment, text: str, scope: Scope, folder: Path, console: Console
+) -> list[dict[str, Any]]:
+    """List the runs behind the cells whose names contain the text."""
+    from eegnn.studies.markdown import format_result, place_of
+    from eegnn.studies.pages import trace
+
+    results = _results(experiment, scope, folder)
+    table = [r for r in (*results.table, *results.superseded) if r.mean is not None]
+    chosen = [result for result in table if text.lower() in place_of(result).lower()]
+    if not chosen:
+        near = difflib.get_close_matches(text, map(place_of, table), n=3, cutoff=0)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "nothing was run"
+        raise ValueError(f"no number of {experiment.name} is called {text!r}: {hint}")
+    for result in chosen:
+        old = f" (superseded: {result.superseded})" if result.superseded else ""
+        value = f"{result.cell.quantity.name} {format_result(result)}"
+        console.print(f"{place_of(result)}: {value}{old}", highlight=False, markup=False)
+        for run in trace(result)["runs"]:
+            line = "  {value:.6g} split {split} seed {seed} commit {commit} {source}: {command}"
+            console.print(line.format(**run), highlight=False, markup=False, soft_wrap=True)
+    return [trace(result) for result in chosen]
+
+
+def _write_results(page: Path, folder: Path, console: Console) -> None:
+    """Write one page of all experiments, from the folder of results alone."""
+    from eegnn.experiments import registry
+    from eegnn.io import write_atomically
+    from eegnn.studies.collection import collect
+    from eegnn.studies.pages import write_files
+    from eegnn.studies.results_page import results_page
+
+    found = collect(map(registry.find, registry.EXPERIMENTS), folder)
+    for each in found.results:
+        if each.superseded or any(result.mean is not None for result in each.table):
+            write_files(each, each.experiment.name, folder)
+    figures = Path(os.path.relpath(folder, page.parent)).as_posix()
+    write_atomically(page, results_page(found, figures).encode())
+    console.print(f"{page}, and NAME.csv and NAME.png in {folder}")
 
 
 def _describe(
@@ -285,17 +340,18 @@ def _describe(
 ) -> dict[str, Any]:
     """Return what `--list` says of an experiment."""
     from eegnn.experiments.registry import missing_data
+    from eegnn.studies.costs import cost
     from eegnn.studies.store import ResultStore
 
-    configs = experiment.configs(scope)
-    left = ResultStore.of(experiment, scope, out).missing(configs)
+    configs, store = experiment.configs(scope), ResultStore.of(experiment, scope, out)
+    records = [record for config in configs if (record := store.find(config))]
+    finished = [record for record in records if "failed" not in record]
     return {
         "name": experiment.name,
         "title": experiment.title,
-        "minutes": experiment.minutes[0],
-        "quick_minutes": experiment.minutes[1],
-        "runs": len(configs),
-        "done": len(configs) - len(left),
+        **cost(configs, finished)._asdict(),
+        "estimate": experiment.minutes[scope.quick],
+        "done": len(records),
         "missing": missing_data(configs, data_dir),
         "needs": experiment.needs,
         "command": scope.command(experiment.name),
@@ -304,18 +360,20 @@ def _describe(
 
 def _print_list(rows: list[dict[str, Any]], console: Console) -> None:
     """Print a line of at most 80 columns each, and commands for machines that have more."""
-    table = Table(box=None, pad_edge=False, expand=True, caption="minutes: of one core")
+    from eegnn.studies.costs import Cost
+
+    caption = "minutes: of one core; + not all data sets and models timed, ~ estimated"
+    table = Table(box=None, pad_edge=False, expand=True, caption=caption)
     table.add_column("name", width=max(len(row["name"]) for row in rows))
     table.add_column("what", no_wrap=True, ratio=1)
-    for heading, width in (("minutes", 7), ("quick", 5), ("done", 7)):
+    for heading, width in (("minutes", 8), ("done", 7)):
         table.add_column(heading, justify="right", width=width)
     table.add_column("data", width=7)
     for row in rows:
         table.add_row(
             row["name"],
             row["title"],
-            f"{row['minutes']:g}",
-            f"{row['quick_minutes']:g}",
+            Cost(row["minutes"], row["timed"], row["runs"]).describe(row["estimate"]),
             f"{row['done']}/{row['runs']}" if row["runs"] else "no runs",
             "not all" if row["missing"] else "here",
         )

@@ -3,79 +3,174 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from eegnn.studies.experiment import CellResult, Experiment, Scope, Table
-from eegnn.studies.pages import (
-    explanation,
-    findings_list,
-    group_tables,
+from eegnn.data.registry import DATASETS
+from eegnn.studies.collection import Collection, ExperimentResults
+from eegnn.studies.costs import cost
+from eegnn.studies.experiment import CellResult, Scope, Table
+from eegnn.studies.markdown import (
+    format_result,
+    format_score,
+    format_verdict,
     markdown_table,
-    paper_comparison,
+    place_of,
+    superseded_table,
 )
-from eegnn.studies.tables import by_group
+from eegnn.studies.pages import section
+from eegnn.train.config import Config
 
-#: The columns of the table of counts.
-COUNTS = (
-    "cells", "from runs", "beside the paper",
-    "equal", "within one s.d.", "better", "worse", "differs", "not run",
-)  # fmt: skip
+#: What a complete number beside one of the paper can be.
+VERDICTS = ("equal", "within one s.d.", "better", "worse", "differs")
 HEAD = """\
 # Results
 
-Written by `eegnn reproduce --write-results FILE` from the runs in `results/`; not edited by hand.
-The pages of single experiments are written by `eegnn reproduce NAME`, and
-[Reproducing the paper](reproduce.md) says how numbers are compared. Only full versions count, never
-`--quick`.
+Our numbers beside those of the paper. `eegnn reproduce --write-results docs/RESULTS.md` writes this
+page from the runs in `results/`, a line each, and a test compares the two; nothing is edited by
+hand. Every line there stands behind a cell or in a list of superseded runs.
+[Reproducing the paper](reproduce.md) says how numbers are compared.
 
-A cell is a number of the paper, or of ours where its figure has none. *Equal* and *differs* are for
-what can only be right or wrong, such as a number of parameters; *within one s.d.*, *better* and
-*worse* are for scores, by the paper's standard deviation. *From runs* counts cells with at least
-one finished run; the others with a number are counted without training."""
-
-
-@dataclass(frozen=True)
-class ExperimentResults:
-    """An experiment and the results that there are.
-
-    Args:
-        experiment: which.
-        table: the results of its full version.
-        missing: the data sets that were not on the machine that wrote the page.
-    """
-
-    experiment: Experiment
-    table: Table
-    missing: Sequence[str] = ()
+- A cell has our mean ± s.d. over its runs, below it *the paper's*, and below that the difference:
+  in standard deviations of the paper (s.d.) and in standard errors of the difference of the two
+  means (s.e.), for which the paper is taken to have as many runs as the cell asks for. *Better*,
+  *worse* and *within* one s.d. are for scores, by the paper's s.d.; *equal* and *differs* for what
+  can only be right or wrong. A cell with fewer runs than it asks for says how many, and has no
+  verdict but *incomplete*. A dash: not run.
+- Small numbers name the commits of the code that the runs of a cell are from, listed below its
+  table; `+` means with changed files. Runs of the same settings count together whatever their
+  commit.
+- Each section ends with the command that lists the runs behind one of its numbers, with command,
+  split, seed, commit, score and line; for another number, put its group, row and column. Tables of
+  superseded runs name the files in `results/` and their lines. `results/NAME.csv` has all digits,
+  and standard errors."""
+ARCHIVE = """\
+Version 0.1 decoded another state at an exit: its runs of models with exits are in
+`results/archive/0.1`, with a README, and are not counted here. Single trials are in
+`results/trials`."""
 
 
-def results_page(experiments: Sequence[ExperimentResults]) -> str:
-    """Return the page, in the order of the experiments."""
-    rows = [(f"`{each.experiment.name}`", count(each.table)) for each in experiments]
-    rows.append(("**all**, each cell once", count(distinct(experiments))))
-    lines = [[name, *(str(counts[column]) for column in COUNTS)] for name, counts in rows]
-    parts = [HEAD, markdown_table(["", *COUNTS], lines)]
-    for each in experiments:
-        parts += _section(each)
-    return "\n\n".join(parts) + "\n"
+def results_page(found: Collection, figures: str) -> str:
+    """Return the page; ``figures`` is the way from it to the folder of results."""
+    parts = [HEAD, *_summary(found)]
+    of_tables = [each for each in found.results if any(r.cell.paper for r in each.table)]
+    for heading, wanted in (("The paper's tables", True), ("The paper's figures", False)):
+        parts.append(f"## {heading}")
+        for each in found.results:
+            if (each in of_tables) == wanted and _is_shown(each):
+                name, title = each.experiment.name, each.experiment.title
+                parts += [f"### {name}", f"**{title}**"]
+                if each.experiment.draw and any(result.runs for result in each.table):
+                    parts.append(f"![{title}]({figures}/{name}.png)")
+                parts += section(each)
+    parts += ["## Other runs", ARCHIVE]
+    if found.others:
+        parts += ["In files that are named after no experiment:", superseded_table(found.others)]
+    return "\n\n".join([*parts, *_not_run(found)]) + "\n"
+
+
+def _is_shown(results: ExperimentResults) -> bool:
+    """Whether there is anything to show of an experiment."""
+    return bool(results.superseded) or any(result.mean is not None for result in results.table)
+
+
+def _summary(found: Collection) -> list[str]:
+    """Return counts, the statements, and what is not within one s.d. of the paper."""
+    cells = distinct(found.results)
+    counts = count(cells)
+    beside = [result for result in cells if result.verdict in VERDICTS]
+    trained = [result for result in beside if _is_trained(result)]
+    counted = [result for result in beside if not _is_trained(result)]
+    findings = [f.holds for each in found.results for f in each.experiment.judge(each.table)]
+    superseded = [r for each in found.results for r in each.superseded] + list(found.others)
+    outside = [
+        f"  - `{each.experiment.name}`, {place_of(r)}: {format_result(r)}, the paper "
+        f"{format_score(r.cell.paper, r.cell.quantity)} ({format_verdict(r)})."
+        for each in found.results
+        for r in each.table
+        if r.cell.paper is not None and r.verdict in ("better", "worse")
+    ]
+    points = [
+        f"- **{len(cells):,} numbers**: {counts['complete']:,} have all their runs or need none, "
+        f"{counts['incomplete']} some of their runs, {counts['not run']:,} none.",
+        f"- **{len(beside)} complete numbers stand beside one of the paper**: {len(trained)} of "
+        f"trained models ({_verdicts(count(trained))}), {len(counted)} counts of parameters and "
+        f"data ({_verdicts(count(counted))}). Better or worse by more than one s.d.:",
+        *(outside or ["  - none."]),
+        f"- **{len(findings)} statements**, listed below: {findings.count(True)} hold, "
+        f"{findings.count(False)} do not, {findings.count(None)} are open for want of runs.",
+        f"- **{len({s for r in superseded for s in r.sources})} runs are superseded**: experiments "
+        "have other settings now. They are listed with their experiment, with what differs.",
+        "- What needs data or hardware that was not here, and what is still to be run, is at the "
+        "[end](#not-run).",
+    ]
+    return [
+        "## In a minute",
+        "\n".join(points),
+        "What the paper says, or we expect, and where it holds, by complete numbers alone:",
+        _statements(found.results),
+        "What there is of each experiment: numbers with all, some and none of their runs. Minutes "
+        "are of one core, measured on finished runs and, for those to come, taken from others of "
+        "the same data set and model; `+`: without those of which none has finished; `~`: "
+        "estimated, where nothing was run.",
+        _overview(found.results),
+    ]
+
+
+def _is_trained(result: CellResult) -> bool:
+    return any("test" in run for run in result.runs)
+
+
+def _verdicts(counts: Counter[str]) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+
+
+def _statements(results: Iterable[ExperimentResults]) -> str:
+    """Return a table of what experiments state, with where it holds and where it does not."""
+    rows = []
+    for each in results:
+        # Without numbers a statement is its claim alone, mostly after the name of a group.
+        claims = each.experiment.findings([CellResult(result.cell) for result in each.table])
+        cells = [result.cell for result in each.table]
+        places = {name for cell in cells for name in (cell.group, cell.row, cell.column)}
+        where: dict[str, dict[bool | None, list[str]]] = {}
+        for claim, finding in zip(claims, each.experiment.judge(each.table), strict=True):
+            place, colon, text = claim.text.partition(": ")
+            if not colon or not any(f"{name},".startswith(f"{place},") for name in places):
+                place, text = "yes", claim.text
+            where.setdefault(text, {}).setdefault(finding.holds, []).append(place)
+        for text, found in where.items():
+            columns = ["; ".join(found.get(holds, [])) for holds in (True, False, None)]
+            rows.append([text, *columns, f"`{each.experiment.name}`"])
+    return markdown_table(["statement", "holds", "does not hold", "open", ""], rows)
+
+
+def _overview(results: Iterable[ExperimentResults]) -> str:
+    rows = []
+    for each in results:
+        counts, experiment = count(each.table), each.experiment
+        wanted = [config for result in each.table for config in result.cell.configs]
+        runs = [run for result in each.table for run in result.runs]
+        minutes = cost(_runs(wanted).values(), runs).describe(experiment.minutes[0])
+        numbers = [str(counts[name]) for name in ("complete", "incomplete", "not run")]
+        name = f"[{experiment.name}](#{experiment.name})" if _is_shown(each) else experiment.name
+        rows.append([name, experiment.title, *numbers, _verdicts(counts), minutes])
+    heading = ["", "", "all", "some", "none", "beside the paper", "minutes"]
+    return markdown_table(heading, rows)
 
 
 def count(table: Iterable[CellResult]) -> Counter[str]:
-    """Count cells, those from runs, those that stand beside a number of the paper, and verdicts."""
+    """Count cells that are complete, and verdicts."""
     found: Counter[str] = Counter()
     for result in table:
-        found["cells"] += 1
-        found["from runs"] += bool(result.runs)
-        found["beside the paper"] += result.cell.paper is not None and result.mean is not None
+        found["complete"] += result.mean is not None and result.complete
         found[result.verdict] += 1
     return found
 
 
-def distinct(experiments: Iterable[ExperimentResults]) -> list[CellResult]:
+def distinct(results: Iterable[ExperimentResults]) -> list[CellResult]:
     """Return the cells of all experiments, each once: tables of the paper share some numbers."""
     found: dict[object, CellResult] = {}
-    for result in (result for each in experiments for result in each.table):
+    for result in (result for each in results for result in each.table):
         cell = result.cell
         runs = tuple(config.model_dump_json() for config in cell.configs)
         # The same number of the paper for the same runs. Where it has none, columns may read the
@@ -85,38 +180,49 @@ def distinct(experiments: Iterable[ExperimentResults]) -> list[CellResult]:
     return list(found.values())
 
 
-def _section(results: ExperimentResults) -> list[str]:
-    experiment, table = results.experiment, results.table
-    parts = [f"## {experiment.name}", f"{experiment.title}. {experiment.shows}"]
-    if all(result.mean is None for result in table):
-        return [*parts, f"Not run: {_cost(results)}."]
-    parts += [experiment.settings, f"To run it: {_cost(results)}."]
-    compared = [result for result in table if result.cell.paper and result.mean is not None]
-    if compared:
-        parts += [paper_comparison(compared), *explanation(experiment, compared)]
-    if not_run := [result for result in table if result.mean is None]:
-        parts.append(f"Not run, {len(not_run)} cells: {_places(not_run)}.")
-    for group, own in by_group([r for r in table if r.cell.paper is None]).items():
-        if any(result.mean is not None for result in own):
-            parts += [f"### {group}", *group_tables(own)]
-    if decided := [each for each in experiment.findings(table) if each.holds is not None]:
-        parts += [f"{experiment.findings_title}:", findings_list(decided)]
-    return parts
+def _runs(configs: Iterable[Config]) -> dict[str, Config]:
+    """Return the runs, each once."""
+    return {config.model_dump_json(): config for config in configs}
 
 
-def _cost(results: ExperimentResults) -> str:
-    experiment = results.experiment
-    cost = f"`{Scope().command(experiment.name)}`, {experiment.minutes[0]:,g} minutes of a core"
-    if experiment.needs:
-        cost += f"; needs {experiment.needs}"
-    if results.missing:
-        cost += f"; the data of {', '.join(results.missing)} was not here"
-    return cost
+def _not_run(found: Collection) -> list[str]:
+    """Return what is missing: for want of data or hardware, and for want of time."""
+    elsewhere, later = [], []
+    for each in found.results:
+        needs, missing = each.experiment.needs, _missing(each.table)
+        absent = (_datasets(missing) & DATASETS.keys()) - found.datasets
+        away = {k: c for k, c in missing.items() if needs or _datasets({k: c}) <= absent}
+        here = {k: c for k, c in missing.items() if k not in away}
+        data = f"the data of {', '.join(sorted(absent))}" if absent else ""
+        if away:
+            *row, minutes = _describe_missing(each, away)
+            elsewhere.append([*row, "; ".join(filter(None, (data, needs))), minutes])
+        if here:
+            later.append(_describe_missing(each, here))
+    heading = ["command", "numbers", "runs", "needs", "minutes"]
+    return [
+        "## Not run",
+        "What needs data or hardware that was not here; minutes as above:",
+        markdown_table(heading, elsewhere),
+        "What is here, but has not been run, or not with all runs:",
+        markdown_table([name for name in heading if name != "needs"], later),
+    ]
 
 
-def _places(table: Table) -> str:
-    """Name cells, those of a group and row together."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for result in table:
-        rows.setdefault((result.cell.group, result.cell.row), []).append(result.cell.column)
-    return "; ".join(f"{group}, {row} ({', '.join(some)})" for (group, row), some in rows.items())
+def _missing(table: Table) -> dict[str, Config]:
+    return _runs(config for result in table for config in result.missing)
+
+
+def _datasets(runs: Mapping[str, Config]) -> set[str]:
+    return {config.dataset.partition("@")[0] for config in runs.values()}
+
+
+def _describe_missing(each: ExperimentResults, runs: Mapping[str, Config]) -> list[str]:
+    """Return the command for some missing runs, their numbers and runs, and the minutes."""
+    cells = sum(not runs.keys().isdisjoint(_missing([result])) for result in each.table)
+    command = Scope().command(each.experiment.name)
+    if len(runs) < len(_missing(each.table)):
+        command += f" --only {','.join(sorted(_datasets(runs)))}"
+    finished = [run for result in each.table for run in result.runs]
+    minutes = cost(runs.values(), finished).describe(each.experiment.minutes[0])
+    return [f"`{command}`", str(cells), str(len(runs)), minutes]
