@@ -19,4 +19,5 @@ def test_an_estimate_is_marked_as_one() -> None:
     assert Cost(1234.56, 4, 4).describe(9) == "1,234.6"
     assert Cost(8.0, 4, 5).describe(9) == "8+"
     assert Cost(0.0, 0, 5).describe(9_000) == "~9,000"
+    assert Cost(0.0, 0, 5).describe(11_378) == "~11,000"
     assert Cost(0.0, 0, 0).describe(9) == "0"

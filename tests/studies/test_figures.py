@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from eegnn.studies.experiment import Cell, CellResult, Score
+from eegnn.studies.experiment import Cell, CellResult
 from eegnn.studies.figures import (
-    draw_bars,
     draw_exit_distributions,
     draw_exits,
     draw_lines,
@@ -79,19 +77,6 @@ def test_rows_without_runs_have_no_box(drawn: list[Figure], tmp_path: Path) -> N
     assert [label.get_text() for label in axis.get_xticklabels()] == ["EEGNN"]
     draw_exits(some[1:], tmp_path / "none.png")
     assert (tmp_path / "none.png").exists()
-
-
-def test_a_bar_has_the_papers_value_across_it(drawn: list[Figure], tmp_path: Path) -> None:
-    cell = Cell("Questions", "GCN", "10 layers", PARAMETERS, paper=Score(20), known=21.0)
-    draw_bars(
-        [CellResult(cell), known("Questions", "GCN", "20 layers", 30.0)], tmp_path / "bars.png"
-    )
-    axis: Any = drawn[0].axes[0]
-    assert [bar.get_height() for bar in axis.patches] == [21, 30]
-    (line,) = axis.lines
-    bar = axis.patches[0]
-    assert list(line.get_ydata()) == [20, 20]
-    assert list(line.get_xdata()) == pytest.approx([bar.get_x(), bar.get_x() + bar.get_width()])
 
 
 def test_scores_are_drawn_against_each_cost_and_a_fixed_depth_is_a_line_across(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eegnn.studies.collection import ExperimentResults
-from eegnn.studies.experiment import CellResult, DataMeasurement, Finding, Scope
+from eegnn.studies.experiment import CellResult, Finding, Scope
 from eegnn.studies.pages import (
     FIELDS,
     describe_finding,
@@ -107,8 +107,8 @@ def test_files_are_named_after_the_experiment_and_marked_if_quick(tmp_path: Path
         assert f"({name}.png)" in files[0].read_text()
 
 
-def test_what_was_only_counted_has_no_figure(tmp_path: Path) -> None:
-    counted = replace(tiny.EXPERIMENT, measurement=DataMeasurement("x", lambda name, root: 0))
-    files = write_pages(replace(results(), experiment=counted), Scope(), tmp_path)
+def test_a_table_has_no_figure(tmp_path: Path) -> None:
+    plain = replace(results(), experiment=replace(tiny.EXPERIMENT, draw=None))
+    files = write_pages(plain, Scope(), tmp_path)
     assert [path.suffix for path in files] == [".md", ".csv"]
     assert ".png" not in files[0].read_text()

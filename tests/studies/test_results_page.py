@@ -38,8 +38,8 @@ def test_the_page_counts_and_shows_what_there_is(tmp_path: Path) -> None:
         "- **2 numbers**: 1 have all their runs or need none, 0 some of their runs, 1 none" in text
     )
     assert "- **1 complete numbers stand beside one of the paper**: 1 of trained models" in text
-    assert "- **1 statements**, listed below: 1 hold, 0 do not, 0 are open" in text
-    assert "| something was run | yes |  |  | `tiny` |" in text
+    assert "1 hold, 0 do not, 0 are open" in text
+    assert "Statements that hold:\n\n- something was run (`tiny`)." in text
     assert "| [tiny](#tiny) | A tiny study | 1 | 0 | 1 | 1 within one s.d. | 3+ |" in text
     assert "![A tiny study](../results/tiny.png)" in text
     assert "within: -1.0 s.d." in text
@@ -67,8 +67,8 @@ def test_what_needs_hardware_or_data_that_is_not_here_says_which(tmp_path: Path)
     end = page(tmp_path, [], replace(TINY, cells=cells)).partition("## Not run")[2]
     data, _, time = end.partition("What is here, but")
     command = "eegnn reproduce tiny --only"
-    assert f"| `{command} questions` | 1 | 1 | the data of questions | ~0.1 |" in data
-    assert f"| `{command} transfer-line-3` | 1 | 1 | ~0.1 |" in time
+    assert f"| `{command} questions` | 1 | 1 | the data of questions | ~0.05 |" in data
+    assert f"| `{command} transfer-line-3` | 1 | 1 | ~0.05 |" in time
     end = page(tmp_path, [], replace(TINY, needs="patience")).partition("## Not run")[2]
     assert "| `eegnn reproduce tiny` | 2 | 4 | patience | ~0.1 |" in end
 
@@ -87,14 +87,15 @@ def test_superseded_runs_stand_with_their_experiment_or_with_others(tmp_path: Pa
 
 def test_statements_are_gathered_by_where_they_hold() -> None:
     def findings(table: object) -> list[Finding]:
-        texts = ("a: it is so", "b: it is so", "c: it is so", "note: it counts")
-        return [Finding(t, h) for t, h in zip(texts, (True, False, None, True), strict=True)]
+        texts = ("a: it is so", "b: it is so", "c: it is so", "d: it is so", "note: it counts")
+        return [Finding(t, h) for t, h in zip(texts, (True, False, True, None, True), strict=True)]
 
-    known = [CellResult(Cell(group, "x", "y", AUROC, (), known=1.0)) for group in "abc"]
+    known = [CellResult(Cell(group, "x", "y", AUROC, (), known=1.0)) for group in "abcd"]
     results = ExperimentResults(replace(TINY, findings=findings), known)
     text = results_page(Collection([results], [], set()), "")
-    assert "| it is so | a | b | c | `tiny` |" in text
-    assert "| note: it counts | yes |  |  | `tiny` |" in text
+    assert "do not hold:\n\n- it is so: b (`tiny`)." in text
+    assert "that hold:\n\n- it is so: a; c (`tiny`).\n- note: it counts (`tiny`)." in text
+    assert "Open: `tiny` 1." in text
 
 
 def test_cells_that_tables_share_are_counted_once() -> None:

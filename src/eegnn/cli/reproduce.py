@@ -280,16 +280,14 @@ def _progress_bar(name: str, configs: list[Config], store: ResultStore) -> Itera
 
 
 def _results(experiment: Experiment, scope: Scope, folder: Path) -> ExperimentResults:
-    """Return what there is of an experiment, whichever splits were run."""
+    """Return what there is of an experiment; of the full version, whichever splits were run."""
     from eegnn.experiments import registry
     from eegnn.studies.collection import ExperimentResults, collect
-    from eegnn.studies.experiment import Scope
     from eegnn.studies.store import ResultStore
 
     if scope.quick:
-        whole = Scope(quick=True)
-        store = ResultStore.of(experiment, whole, folder)
-        return ExperimentResults(experiment, store.results(experiment.cells(whole)))
+        store = ResultStore.of(experiment, scope, folder)
+        return ExperimentResults(experiment, store.results(experiment.cells(scope)))
     found = collect(map(registry.find, registry.EXPERIMENTS), folder).results
     return next(each for each in found if each.experiment.name == experiment.name)
 
@@ -328,10 +326,10 @@ def _write_results(page: Path, folder: Path, console: Console) -> None:
 
     found = collect(map(registry.find, registry.EXPERIMENTS), folder)
     for each in found.results:
-        if each.superseded or any(result.mean is not None for result in each.table):
+        if each.has_numbers:
             write_files(each, each.experiment.name, folder)
-    figures = Path(os.path.relpath(folder, page.parent)).as_posix()
-    write_atomically(page, results_page(found, figures).encode())
+    way = Path(os.path.relpath(folder, page.parent)).as_posix()
+    write_atomically(page, results_page(found, way).encode())
     console.print(f"{page}, and NAME.csv and NAME.png in {folder}")
 
 

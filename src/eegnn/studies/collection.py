@@ -31,6 +31,16 @@ class ExperimentResults:
     table: Table
     superseded: Table = ()
 
+    @property
+    def has_figure(self) -> bool:
+        """Whether there is something to draw."""
+        return self.experiment.draw is not None and any(result.runs for result in self.table)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there is a number, of runs that count or of others."""
+        return bool(self.superseded) or any(result.mean is not None for result in self.table)
+
 
 class Collection(NamedTuple):
     """All results of a folder.

@@ -24,9 +24,9 @@ class Cost(NamedTuple):
     runs: int
 
     def describe(self, estimate: float) -> str:
-        """Return the minutes, with ``+`` if not all runs are timed; ``~`` and a guess if none."""
+        """Return the minutes, with ``+`` if not all runs are timed; if none, ``~`` and a guess."""
         if self.runs and not self.timed:
-            return f"~{estimate:,g}"
+            return f"~{float(f'{estimate:.2g}'):,g}"
         return f"{self.minutes:,.1f}".removesuffix(".0") + "+" * (self.timed < self.runs)
 
 

@@ -241,7 +241,7 @@ class Experiment:
         cells: the table.
         findings: statements about the table, checked against the results.
         findings_title: a heading for them, which tells whose statements they are.
-        draw: makes the figure, from the results and a path; ``None`` for bars.
+        draw: makes the figure, from the results and a path; ``None`` where there is none.
         measurement: on each trained model, or data set; a record without it is no result here.
         why: the best explanation of what is worse than in the paper.
         needs: what a machine needs beyond time and the data, such as a GPU.

@@ -64,30 +64,6 @@ def exit_box(result: CellResult) -> dict[str, Any]:
     return {"label": result.cell.row, "mean": layers.mean(), **box}
 
 
-def draw_bars(table: Table, path: Path) -> None:
-    """Draw a panel for each group, a bar for each row and column, the paper's value as a line."""
-    rows = list(by_row(table))
-    columns = list(dict.fromkeys(result.cell.column for result in table))
-    width = 0.8 / len(columns)
-    groups = by_group(table)
-    with _panels(len(groups), path) as axes:
-        for axis, (group, results) in zip(axes, groups.items(), strict=True):
-            for number, column in enumerate(columns):
-                shift = (number - (len(columns) - 1) / 2) * width
-                bars = [result for result in results if result.cell.column == column]
-                places = [rows.index(result.cell.row) + shift for result in bars]
-                axis.bar(places, [bar.mean or 0.0 for bar in bars], width, label=column)
-                for place, bar in zip(places, bars, strict=True):
-                    if bar.cell.paper is not None:
-                        ends = [place - width / 2, place + width / 2]
-                        axis.plot(ends, [bar.cell.paper.mean] * 2, color="black")
-            axis.set_xticks(range(len(rows)), rows, rotation=40, ha="right")
-            axis.set(title=group)
-        quantities = "; ".join(dict.fromkeys(result.cell.quantity.name for result in table))
-        axes[0].set_ylabel(f"{quantities} (black: the paper)")
-        axes[0].legend()
-
-
 def draw_tradeoff(
     table: Table, path: Path, score: str, costs: Sequence[str], *, log_x: bool = False
 ) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from eegnn.io import write_atomically
 from eegnn.studies.collection import ExperimentResults
-from eegnn.studies.experiment import CellResult, DataMeasurement, Finding, Scope, Table
-from eegnn.studies.figures import draw_bars
+from eegnn.studies.experiment import CellResult, Finding, Scope, Table
 from eegnn.studies.markdown import paper_tables, place_of, superseded_table
 
 FIELDS = (
@@ -20,19 +19,19 @@ FIELDS = (
 
 
 def write_pages(results: ExperimentResults, scope: Scope, folder: Path) -> list[Path]:
-    """Write ``NAME.md``, ``NAME.csv`` and ``NAME.png``, and return their paths."""
+    """Write ``NAME.md``, ``NAME.csv`` and, if there is one, the figure; return their paths."""
     page = folder / f"{results.experiment.file_name(scope)}.md"
     write_atomically(page, experiment_page(results, scope).encode())
     return [page, *write_files(results, page.stem, folder)]
 
 
 def write_files(results: ExperimentResults, name: str, folder: Path) -> list[Path]:
-    """Write ``NAME.csv`` and, of what was trained, ``NAME.png``, and return their paths."""
+    """Write ``NAME.csv`` and, if there is a figure, ``NAME.png``, and return their paths."""
     data, figure = folder / f"{name}.csv", folder / f"{name}.png"
     write_atomically(data, table_csv([*results.table, *results.superseded]).encode())
-    if isinstance(results.experiment.measurement, DataMeasurement):
+    if results.experiment.draw is None or not results.has_figure:
         return [data]
-    (results.experiment.draw or draw_bars)(results.table, figure)
+    results.experiment.draw(results.table, figure)
     return [data, figure]
 
 
@@ -46,7 +45,7 @@ def experiment_page(results: ExperimentResults, scope: Scope) -> str:
             "compare its numbers with the paper's."
         )
     parts.append(f"Written by `{scope.command(experiment.name)}`.")
-    if not isinstance(experiment.measurement, DataMeasurement):
+    if results.has_figure:
         parts.append(f"![{experiment.title}]({experiment.file_name(scope)}.png)")
     return "\n\n".join([*parts, *section(results)]) + "\n"
 

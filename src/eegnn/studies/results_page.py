@@ -26,51 +26,45 @@ HEAD = """\
 # Results
 
 Our numbers beside those of the paper. `eegnn reproduce --write-results docs/RESULTS.md` writes this
-page from the runs in `results/`, a line each, and a test compares the two; nothing is edited by
-hand. Every line there stands behind a cell or in a list of superseded runs.
-[Reproducing the paper](reproduce.md) says how numbers are compared.
-
+page from the runs in `results/`, and a test compares the two; nothing is edited by hand."""
+LEGEND = """\
 - A cell has our mean ± s.d. over its runs, below it *the paper's*, and below that the difference:
   in standard deviations of the paper (s.d.) and in standard errors of the difference of the two
   means (s.e.), for which the paper is taken to have as many runs as the cell asks for. *Better*,
   *worse* and *within* one s.d. are for scores, by the paper's s.d.; *equal* and *differs* for what
   can only be right or wrong. A cell with fewer runs than it asks for says how many, and has no
-  verdict but *incomplete*. A dash: not run.
+  verdict but *incomplete*. A dash: not run. More in [Reproducing the paper](reproduce.md).
 - Small numbers name the commits of the code that the runs of a cell are from, listed below its
   table; `+` means with changed files. Runs of the same settings count together whatever their
   commit.
 - Each section ends with the command that lists the runs behind one of its numbers, with command,
-  split, seed, commit, score and line; for another number, put its group, row and column. Tables of
-  superseded runs name the files in `results/` and their lines. `results/NAME.csv` has all digits,
-  and standard errors."""
+  split, seed, commit, score and line; for another number, put its group, row and column.
+- Every line of the `.jsonl` files in `results/` is behind a number, or in a table of superseded
+  runs that names it. `results/NAME.csv` has all digits, and standard errors."""
 ARCHIVE = """\
 Version 0.1 decoded another state at an exit: its runs of models with exits are in
-`results/archive/0.1`, with a README, and are not counted here. Single trials are in
-`results/trials`."""
+`results/archive/0.1`, with a README that says what each file is, and are not counted here. Single
+trials are in `results/trials`."""
 
 
-def results_page(found: Collection, figures: str) -> str:
-    """Return the page; ``figures`` is the way from it to the folder of results."""
+def results_page(found: Collection, folder: str) -> str:
+    """Return the page; ``folder`` is the way from it to the folder of results."""
     parts = [HEAD, *_summary(found)]
+    parts += ["## How to read the tables", LEGEND]
     of_tables = [each for each in found.results if any(r.cell.paper for r in each.table)]
     for heading, wanted in (("The paper's tables", True), ("The paper's figures", False)):
         parts.append(f"## {heading}")
         for each in found.results:
-            if (each in of_tables) == wanted and _is_shown(each):
+            if (each in of_tables) == wanted and each.has_numbers:
                 name, title = each.experiment.name, each.experiment.title
                 parts += [f"### {name}", f"**{title}**"]
-                if each.experiment.draw and any(result.runs for result in each.table):
-                    parts.append(f"![{title}]({figures}/{name}.png)")
+                if each.has_figure:
+                    parts.append(f"![{title}]({folder}/{name}.png)")
                 parts += section(each)
     parts += ["## Other runs", ARCHIVE]
     if found.others:
         parts += ["In files that are named after no experiment:", superseded_table(found.others)]
     return "\n\n".join([*parts, *_not_run(found)]) + "\n"
-
-
-def _is_shown(results: ExperimentResults) -> bool:
-    """Whether there is anything to show of an experiment."""
-    return bool(results.superseded) or any(result.mean is not None for result in results.table)
 
 
 def _summary(found: Collection) -> list[str]:
@@ -96,8 +90,9 @@ def _summary(found: Collection) -> list[str]:
         f"trained models ({_verdicts(count(trained))}), {len(counted)} counts of parameters and "
         f"data ({_verdicts(count(counted))}). Better or worse by more than one s.d.:",
         *(outside or ["  - none."]),
-        f"- **{len(findings)} statements**, listed below: {findings.count(True)} hold, "
-        f"{findings.count(False)} do not, {findings.count(None)} are open for want of runs.",
+        f"- **{len(findings)} statements**, the paper's and some of ours, by complete numbers "
+        f"alone: {findings.count(True)} hold, {findings.count(False)} do not, "
+        f"{findings.count(None)} are open for want of runs.",
         f"- **{len({s for r in superseded for s in r.sources})} runs are superseded**: experiments "
         "have other settings now. They are listed with their experiment, with what differs.",
         "- What needs data or hardware that was not here, and what is still to be run, is at the "
@@ -106,12 +101,11 @@ def _summary(found: Collection) -> list[str]:
     return [
         "## In a minute",
         "\n".join(points),
-        "What the paper says, or we expect, and where it holds, by complete numbers alone:",
-        _statements(found.results),
-        "What there is of each experiment: numbers with all, some and none of their runs. Minutes "
-        "are of one core, measured on finished runs and, for those to come, taken from others of "
-        "the same data set and model; `+`: without those of which none has finished; `~`: "
-        "estimated, where nothing was run.",
+        *_statements(found.results),
+        "## What there is",
+        "Numbers with all, some and none of their runs. Minutes are of one core, measured on "
+        "finished runs and, for those to come, taken from others of the same data set and model; "
+        "`+`: without those of which none has finished; `~`: estimated, where nothing was run.",
         _overview(found.results),
     ]
 
@@ -124,24 +118,35 @@ def _verdicts(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
 
 
-def _statements(results: Iterable[ExperimentResults]) -> str:
-    """Return a table of what experiments state, with where it holds and where it does not."""
-    rows = []
+def _statements(results: Iterable[ExperimentResults]) -> list[str]:
+    """Return lists of the statements that hold and that do not, and where; the others are counted.
+
+    Without numbers a statement is its claim alone, mostly after the name of a group or column.
+    """
+    lists: dict[bool, list[str]] = {False: [], True: []}
+    undecided = []
     for each in results:
-        # Without numbers a statement is its claim alone, mostly after the name of a group.
         claims = each.experiment.findings([CellResult(result.cell) for result in each.table])
         cells = [result.cell for result in each.table]
-        places = {name for cell in cells for name in (cell.group, cell.row, cell.column)}
-        where: dict[str, dict[bool | None, list[str]]] = {}
-        for claim, finding in zip(claims, each.experiment.judge(each.table), strict=True):
+        names = {name for cell in cells for name in (cell.group, cell.row, cell.column)}
+        where: dict[tuple[bool, str], list[str]] = {}
+        findings = each.experiment.judge(each.table)
+        for claim, finding in zip(claims, findings, strict=True):
             place, colon, text = claim.text.partition(": ")
-            if not colon or not any(f"{name},".startswith(f"{place},") for name in places):
-                place, text = "yes", claim.text
-            where.setdefault(text, {}).setdefault(finding.holds, []).append(place)
-        for text, found in where.items():
-            columns = ["; ".join(found.get(holds, [])) for holds in (True, False, None)]
-            rows.append([text, *columns, f"`{each.experiment.name}`"])
-    return markdown_table(["statement", "holds", "does not hold", "open", ""], rows)
+            if not colon or not any(f"{name},".startswith(f"{place},") for name in names):
+                place, text = "", claim.text
+            if finding.holds is not None:
+                where.setdefault((finding.holds, text), []).extend([place] if place else [])
+        for (holds, text), places in where.items():
+            listed = f": {'; '.join(places)}" if places else ""
+            lists[holds].append(f"- {text}{listed} (`{each.experiment.name}`).")
+        if number := sum(finding.holds is None for finding in findings):
+            undecided.append(f"`{each.experiment.name}` {number}")
+    headings = {False: "Statements that do not hold:", True: "Statements that hold:"}
+    parts = [
+        part for holds, some in lists.items() if some for part in (headings[holds], "\n".join(some))
+    ]
+    return [*parts, *([f"Open: {', '.join(undecided)}."] if undecided else [])]
 
 
 def _overview(results: Iterable[ExperimentResults]) -> str:
@@ -152,7 +157,7 @@ def _overview(results: Iterable[ExperimentResults]) -> str:
         runs = [run for result in each.table for run in result.runs]
         minutes = cost(_runs(wanted).values(), runs).describe(experiment.minutes[0])
         numbers = [str(counts[name]) for name in ("complete", "incomplete", "not run")]
-        name = f"[{experiment.name}](#{experiment.name})" if _is_shown(each) else experiment.name
+        name = f"[{experiment.name}](#{experiment.name})" if each.has_numbers else experiment.name
         rows.append([name, experiment.title, *numbers, _verdicts(counts), minutes])
     heading = ["", "", "all", "some", "none", "beside the paper", "minutes"]
     return markdown_table(heading, rows)
@@ -224,5 +229,6 @@ def _describe_missing(each: ExperimentResults, runs: Mapping[str, Config]) -> li
     if len(runs) < len(_missing(each.table)):
         command += f" --only {','.join(sorted(_datasets(runs)))}"
     finished = [run for result in each.table for run in result.runs]
-    minutes = cost(runs.values(), finished).describe(each.experiment.minutes[0])
+    share = len(runs) / len(_runs(config for r in each.table for config in r.cell.configs))
+    minutes = cost(runs.values(), finished).describe(share * each.experiment.minutes[0])
     return [f"`{command}`", str(cells), str(len(runs)), minutes]
