@@ -56,7 +56,11 @@ def test_every_line_is_behind_a_number_or_superseded_once(found: Collection) -> 
 
 def test_the_page_names_every_superseded_line(found: Collection) -> None:
     page = (ROOT / "docs" / "RESULTS.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ")[-1].rstrip(" |") for line in page.splitlines() if ".jsonl` " in line]
+    rows = [
+        line.split(" | ")[-1].rstrip(" |")
+        for line in page.splitlines()
+        if line.startswith("|") and ".jsonl` " in line
+    ]
     named = []
     for cell in rows:
         for part in cell.split("; "):

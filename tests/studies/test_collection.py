@@ -94,10 +94,15 @@ def test_the_owner_of_a_file_is_asked_first_then_everyone(tmp_path: Path) -> Non
     assert found.cell.group == "tiny: line"
 
 
-def test_a_run_that_fits_nowhere_has_its_score(tmp_path: Path) -> None:
+def test_runs_that_fit_nowhere_have_their_scores_and_settings(tmp_path: Path) -> None:
     write(tmp_path / "tiny.jsonl", config("swan"), 0.25)
-    (found,) = superseded(collect([tiny.EXPERIMENT], tmp_path))["tiny"]
-    assert (found.cell.row, found.cell.quantity.name, found.mean) == ("swan", "test mse", 0.25)
+    write(tmp_path / "tiny.jsonl", config("swan", lr=0.5), 0.75)
+    first, second = superseded(collect([tiny.EXPERIMENT], tmp_path))["tiny"]
+    assert (first.cell.row, first.cell.quantity.name, first.mean) == ("swan", "test mse", 0.25)
+    assert first.superseded == (
+        "no experiment has this data set and model, epochs 2, hidden_channels 2, num_layers 1"
+    )
+    assert (second.mean, "lr 0.5" in second.superseded) == (0.75, True)
 
 
 def test_a_quantity_that_old_runs_do_not_have_is_left_out(tmp_path: Path) -> None:

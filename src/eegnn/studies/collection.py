@@ -65,12 +65,12 @@ def collect(experiments: Iterable[Experiment], folder: Path) -> Collection:
         tables[experiment.name] = ExperimentResults(experiment, table)
     records = [record for _, record in read_folder(folder)]
     used = {source for each in tables.values() for r in each.table for source in r.sources}
-    current = {name: _Current(each.table) for name, each in tables.items()}
+    asked = {name: _asked(each.table) for name, each in tables.items()}
     left: dict[str, dict[object, _Superseded]] = {}
     for record in records:
         if record["source"] not in used:
             owner = _owner(record["source"], tables)
-            found = _nearest(record, owner, current)
+            found = _nearest(record, owner, asked)
             same = (found.differences, *((c.group, c.row, c.column) for c in found.cells))
             left.setdefault(owner, {}).setdefault(same, found).records.append(record)
     superseded = {
@@ -111,17 +111,20 @@ def _can_read(cell: Cell, runs: Iterable[RunRecord]) -> bool:
     return True
 
 
-class _Current:
-    """The runs that the cells of an experiment ask for, by data set and model."""
+#: The runs that an experiment asks for, by data set and model: settings, and the cells they are in.
+_Asked = dict[tuple[str, str], list[tuple[dict[str, Any], list[Cell]]]]
 
-    def __init__(self, table: Table) -> None:
-        self.runs: dict[tuple[str, str], dict[str, tuple[dict[str, Any], list[Cell]]]] = {}
-        for cell in (result.cell for result in table):
-            for config in cell.configs:
-                settings = config.model_dump()
-                runs = self.runs.setdefault((_dataset(settings), config.model), {})
-                _, cells = runs.setdefault(config.model_dump_json(), (settings_of(settings), []))
-                cells.append(cell)
+
+def _asked(table: Table) -> _Asked:
+    runs: dict[str, tuple[dict[str, Any], list[Cell]]] = {}
+    for cell in (result.cell for result in table):
+        for config in cell.configs:
+            settings = settings_of(config.model_dump())
+            runs.setdefault(config.model_dump_json(), (settings, []))[1].append(cell)
+    found: _Asked = {}
+    for settings, cells in runs.values():
+        found.setdefault((_dataset(settings), settings["model"]), []).append((settings, cells))
+    return found
 
 
 def _dataset(config: Mapping[str, Any]) -> str:
@@ -136,21 +139,22 @@ def _owner(source: str, names: Iterable[str]) -> str:
     return max(fitting, key=len, default="")
 
 
-def _nearest(record: RunRecord, owner: str, current: Mapping[str, _Current]) -> _Superseded:
+def _nearest(record: RunRecord, owner: str, asked: Mapping[str, _Asked]) -> _Superseded:
     """Compare a run with the nearest one that is asked for.
 
     It is one of the experiment that owns the file or, where that has none, of any other.
     """
     mine = settings_of_record(record)
     place = _dataset(mine), mine["model"]
-    own = {owner: current[owner]} if owner and place in current[owner].runs else current
     found = [
         (_differences(mine, settings), name, cells)
-        for name in own
-        for settings, cells in current[name].runs.get(place, {}).values()
+        for name in ([owner] if owner and place in asked[owner] else asked)
+        for settings, cells in asked[name].get(place, [])
     ]
     if not found:
-        return _Superseded(UNASKED, [_plain_cell(record)], [])
+        usual = settings_of({"dataset": mine["dataset"], "model": mine["model"]})
+        own = [f"{name} {mine[name]}" for name in sorted(mine) if mine[name] != usual.get(name)]
+        return _Superseded(", ".join([UNASKED, *own]), [_plain_cell(record)], [])
     differences, name, cells = min(found, key=lambda each: len(each[0]))
     if name != owner:
         cells = [replace(cell, group=f"{name}: {cell.group}") for cell in cells]
@@ -160,10 +164,9 @@ def _nearest(record: RunRecord, owner: str, current: Mapping[str, _Current]) -> 
 
 def _plain_cell(record: RunRecord) -> Cell:
     """Return a cell with the test score of a run that fits no other."""
-    metric = Quantity(f"test {record.get('metric')}", lambda run: run["test"], "equal", 4)
-    return Cell(
-        str(record["config"]["dataset"]), str(record["config"]["model"]), metric.name, metric
-    )
+    name, config = f"test {record.get('metric')}", record["config"]
+    metric = Quantity(name, lambda run: float(run.get("test", "nan")), "equal", 4)
+    return Cell(str(config["dataset"]), str(config["model"]), name, metric)
 
 
 def _differences(mine: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
