@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from torch import Tensor
 
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
-from eegnn.nn.steps import of_layer
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
+T = TypeVar("T")
 #: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
 Observer = Callable[[Tensor, Tensor], None]
 
@@ -73,27 +73,31 @@ class Program:
         return h if self.level == "node" else POOLS[self.pool](h, adj)
 
     def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-        r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
-        assert self.confidence is not None
-        assert self.temperature is not None
+        r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``.
+
+        In a :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
+        """
+        confidence, temperature = self._heads
         if self.level == "node":
-            delta, inv_temperature = self._contrast(h, adj), self.temperature(h, adj)
+            own = h[: adj.num_targets]
+            delta = confidence(h if _reads_neighbors(self.confidence) else own, adj)
+            inv_temperature = temperature(h if _reads_neighbors(self.temperature) else own, adj)
         else:
             pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
-            delta = head_on_graphs(self._contrast, h, pooled, adj, reads)
+            delta = head_on_graphs(confidence, h, pooled, adj, reads)
             reads = _reads_neighbors(self.temperature)
-            inv_temperature = head_on_graphs(self.temperature, h, pooled, adj, reads)
+            inv_temperature = head_on_graphs(temperature, h, pooled, adj, reads)
         if delta.dim() == 2:
             delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
         return delta.to(h.dtype), inv_temperature.to(h.dtype)
 
     @cached_property
-    def _contrast(self) -> Head:
-        """The confidence as ``(h, adj) →`` :math:`C_0 - C_1` where it offers that."""
+    def _heads(self) -> tuple[Head, Head]:
+        """The heads as ``(h, adj) → [U]`` where they offer that, made once for a forward pass."""
         assert self.confidence is not None
-        bind = getattr(self.confidence, "bind_contrast", None)
-        return self.confidence if bind is None else bind()
+        assert self.temperature is not None
+        return _as_scalar(self.confidence), _as_scalar(self.temperature)
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
@@ -106,6 +110,11 @@ class Program:
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
         """From a value of each unit to one of each node."""
         return value if self.level == "node" else spread(value, adj)
+
+
+def of_layer(steps: Sequence[T], layer: int) -> T:
+    """Return what takes states from this layer to the next: its own, or the only one there is."""
+    return steps[layer if len(steps) > 1 else 0]
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
@@ -126,5 +135,9 @@ def _engine() -> ModuleType:
     return engine
 
 
-def _reads_neighbors(head: Head) -> bool:
+def _as_scalar(head: Head) -> Head:
+    return head.bind_scalar() if hasattr(head, "bind_scalar") else head
+
+
+def _reads_neighbors(head: Head | None) -> bool:
     return bool(getattr(head, "uses_graph", False))

@@ -15,15 +15,13 @@ from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exit_recorder import ExitRecorder
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import Exits
+from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
 from eegnn.nn.model import GraphModel
-from eegnn.nn.program import Program
+from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.sas_gnn import SASGNN
-from eegnn.nn.steps import of_layer
 
 
 def infer(
@@ -208,15 +206,13 @@ class _Inference:
     def _visit(self, index: int, layer: int, tau: Tensor) -> None:
         """Let the nodes of a block decide and take their step; note their step sizes."""
         part, recorder = self.parts[index], self.recorders[index]
-        core = self.blocks.cores[index]
-        count = core.numel()
         h = _rows_of(self.now.values, part.rows)
         sizes, leave = self._decide(h, part.seen, part.step, recorder)
-        h = h[: part.step.num_nodes]
-        of_layer(self.steps, layer)(h, part.step, sizes)
-        recorder.step(sizes, leave, h[:count])
-        tau.index_copy_(0, core, recorder.tau[-1])
-        self.next.values[part.start : part.stop] = h[:count]
+        own = slice(part.start, part.stop)
+        new = self.next.values[own]
+        of_layer(self.steps, layer)(h[: part.step.num_nodes], part.step, sizes, new)
+        recorder.step(sizes, leave, new)
+        tau[own] = sizes
         self.now.release()
         self.next.release()
 
@@ -277,7 +273,7 @@ class _Inference:
         exits = Exits(
             layer=layer,
             time=time,
-            tau=torch.stack(taus) if taus else like.new_zeros(0, n),
+            tau=torch.stack(taus)[:, self.place] if taus else like.new_zeros(0, n),
             cost=layer.to(time.dtype).sum() / max(n * self.model.num_layers, 1),
             num_layers=self.model.num_layers,
         )
