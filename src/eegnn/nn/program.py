@@ -35,6 +35,8 @@ class Program:
         exit_threshold: see :func:`~eegnn.nn.exit_rule.wants_to_leave`.
         noisy: whether Gumbel noise is drawn.
         training: whether gradients need every step, and ``exits.cost`` is an expectation.
+        hooked: whether a hook is registered on a module of the steps or heads, which is then called
+            as a module, with all units.
         recompute: whether the backward pass computes each layer again instead of keeping it.
         observe: see :data:`Observer`.
     """
@@ -52,6 +54,7 @@ class Program:
     exit_threshold: float | None = None
     noisy: bool = False
     training: bool = False
+    hooked: bool = False
     recompute: bool = False
     observe: Observer | None = None
 
@@ -93,7 +96,7 @@ class Program:
         """The confidence as ``(h, adj) →`` :math:`C_0 - C_1` where it offers that."""
         assert self.confidence is not None
         bind = getattr(self.confidence, "bind_contrast", None)
-        return self.confidence if bind is None else bind()
+        return self.confidence if bind is None or self.hooked else bind()
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
