@@ -1,9 +1,9 @@
 """Masks of edges, which ``torch_geometric.explain`` puts on the layers of a model.
 
-An explainer looks for modules that are PyG's ``MessagePassing``: it puts its mask on each of them, in
-the order of ``edge_index``, counts them to know how many hops a node sees, and reads embeddings from
-their outputs. Here a graph is propagated with as a sparse matrix, whose entries have an order of
-their own. So a :class:`Hop` takes the mask, and at the door it becomes one of the graph.
+An explainer looks for modules that are PyG's ``MessagePassing``: it puts its mask on each of them,
+in the order of ``edge_index``, counts them to know how many hops a node sees, and reads embeddings
+from their outputs. Here a graph is propagated with as a sparse matrix, whose entries have an order
+of their own. So a :class:`Hop` takes the mask, and at the door it becomes one of the graph.
 """
 
 from __future__ import annotations
