@@ -427,8 +427,9 @@ def _entries(edge_index: Tensor, n: int, directed: bool | None) -> tuple[Tensor,
     if directed is None:
         warnings.warn(
             "edge_index is directed; each edge is used in both directions "
-            "(pass it through torch_geometric.utils.to_undirected to say so yourself, or keep "
-            "directions with Adjacency.from_edge_index(edge_index, directed=True))",
+            "(to say so yourself: torch_geometric.utils.to_undirected, or for NeighborLoader "
+            "subgraph_type='bidirectional'; to keep directions: "
+            "Adjacency.from_edge_index(edge_index, directed=True))",
             stacklevel=_caller_level(),
         )
     both = torch.unique(torch.cat([key, transposed]))
