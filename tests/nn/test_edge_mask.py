@@ -42,20 +42,27 @@ def _seed() -> None:
 class Net(nn.Module):
     """What a user of PyG writes around an exit loop."""
 
-    def __init__(self, step: Any, num_layers: int = LAYERS, **options: Any) -> None:
+    def __init__(
+        self,
+        step: Any,
+        num_layers: int = LAYERS,
+        channels: tuple[int, int, int] = (WIDTH, WIDTH, 3),
+        **options: Any,
+    ) -> None:
         super().__init__()
+        first, width, last = channels
+        self.encoder, self.decoder = nn.Linear(first, width), nn.Linear(width, last)
         self.loop = EarlyExit(
             step,
-            Confidence(MeanGNN(WIDTH, 4, 2), 1.0),
-            Temperature(MLP(WIDTH, 4, 1)),
+            Confidence(MeanGNN(width, 4, 2), 1.0),
+            Temperature(MLP(width, 4, 1)),
             num_layers,
             **options,
         )
-        self.lin = nn.Linear(WIDTH, 3)
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
-        h, _ = self.loop(x, edge_index)
-        return self.lin(h)
+        h, _ = self.loop(self.encoder(x).relu(), edge_index)
+        return self.decoder(h)
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
