@@ -26,7 +26,7 @@ test: $(VENV)/.dev ## run the tests
 lowest: ## run the tests of the library with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python $(INSTALL) -c constraints-lowest.txt \
-	  -e '.[ode,ogb,tune,tensorboard,blocks]' pytest pytest-xdist hypothesis
+	  -e '.[ode,ogb,tune,tensorboard,blocks,hub]' pytest pytest-xdist hypothesis
 	@$(LOWEST)/bin/python -m pytest -n auto --dist loadfile $(LOWEST_TESTS)
 
 lint: $(VENV)/.dev ## check style and types

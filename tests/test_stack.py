@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
-from torch_geometric.loader import DataLoader, RandomNodeLoader
+from torch_geometric.loader import DataLoader, NodeLoader, RandomNodeLoader
 from torch_geometric.nn import GCN, GCNConv, global_mean_pool
+from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 from torch_geometric.utils import (
     from_networkx,
     from_scipy_sparse_matrix,
-    k_hop_subgraph,
+    is_undirected,
     to_torch_coo_tensor,
     to_torch_csr_tensor,
 )
@@ -112,16 +113,46 @@ def test_loaders_feed_a_model(recwarn: pytest.WarningsRecorder) -> None:
     assert not [w for w in recwarn if "directed" in str(w.message)]
 
 
-def test_a_sample_in_one_direction_is_made_undirected_without_a_warning(
-    recwarn: pytest.WarningsRecorder,
+class Neighbors(BaseSampler):
+    """What the compiled sampler of NeighborLoader does, with all neighbours and in Python."""
+
+    def __init__(self, edge_index: Tensor, hops: int, bidirectional: bool) -> None:
+        self.edge_index, self.hops, self.bidirectional = edge_index, hops, bidirectional
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        nodes, begin, edges = index.node.tolist(), 0, []
+        for _ in range(self.hops):
+            begin, targets = len(nodes), nodes[begin:]
+            for target in targets:
+                found = (self.edge_index[1] == target).nonzero().view(-1).tolist()
+                edges += [(self.edge_index[0, e].item(), target, e) for e in found]
+                nodes += {source for source, _, _ in edges[-len(found) :]} - set(nodes)
+        row, col = ([nodes.index(edge[end]) for edge in edges] for end in (0, 1))
+        parts = (nodes, row, col, [edge[2] for edge in edges])
+        out = SamplerOutput(*map(torch.tensor, parts), metadata=(index.input_id, None))
+        return out.to_bidirectional() if self.bidirectional else out
+
+    def sample_from_edges(self, index: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_samples_of_neighbors_answer_for_their_seeds_without_a_warning(
+    bidirectional: bool, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """The edges of a sample lead towards its seeds only, as those of NeighborLoader do."""
+    """A step reads neighbours and their degrees: two hops have the answers of the whole graph."""
     data = graph()
-    subset, edges, _, _ = k_hop_subgraph(1, 1, EDGES, relabel_nodes=True, directed=True)
-    adj = Adjacency.from_edge_index(edges, len(subset), directed=False)
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    ours = model()
-    torch.testing.assert_close(ours(data.x[subset], adj), ours(data.x[subset], both))
+    ours = EEGNN(WIDTH, 8, 2, num_layers=1, confidence="mlp").eval()
+    whole, count = ours(data.x, data.edge_index), 0
+    for part in NodeLoader(data, Neighbors(EDGES, 2, bidirectional), batch_size=2):
+        edges = part.edge_index
+        assert is_undirected(edges) == bidirectional
+        if not bidirectional:
+            edges = Adjacency.from_edge_index(edges, part.num_nodes, directed=False)
+        seeds = part.batch_size
+        torch.testing.assert_close(ours(part.x, edges)[:seeds], whole[part.n_id[:seeds]])
+        count += seeds
+    assert count == N
     assert not recwarn
 
 
@@ -239,7 +270,12 @@ def test_the_lightning_module_trains_predicts_and_resumes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "package"), [("fabric_loop.py", "lightning"), ("accelerate_loop.py", "accelerate")]
+    ("name", "package"),
+    [
+        ("fabric_loop.py", "lightning"),
+        ("accelerate_loop.py", "accelerate"),
+        ("classifier.py", "torch"),
+    ],
 )
 def test_a_loop_learns_and_leaves_early(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,6 +295,13 @@ def test_the_optuna_study_weighs_accuracy_against_cost(
     assert len(study.trials) == 5
     assert all(score > 0.4 and 0 < cost <= 1 for score, cost in (t.values for t in study.trials))
     assert max(study.best_trials, key=lambda trial: trial.values[0]).values[0] > 0.7
+
+
+def test_ten_lines_make_a_classifier() -> None:
+    text = (ROOT / "docs" / "examples" / "classifier.py").read_text(encoding="utf-8")
+    (definition,) = [n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
+    assert definition.end_lineno is not None
+    assert definition.end_lineno - definition.lineno + 1 == 10
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -53,6 +53,7 @@ class Adjacency:
         weight: ``[num_edges]``, the weight of each CSR entry, or ``None`` if there are no weights.
         weighted_degree: ``[n]``, the sum of the weights of the edges that end at each node; in a
             directed graph without weights, their number.
+        mask: ``[num_edges]``, a factor on the normalised value of each CSR entry, or ``None``.
         listed: ``bool [num_edges]``, in a directed graph whether an edge has the direction of this
             CSR entry, from its column to its row; ``None`` in an undirected one.
         entries: ``int [num_edges]``, for some graphs of a batch the positions of their CSR entries
@@ -78,6 +79,7 @@ class Adjacency:
         self.num_targets = rowptr.numel() - 1
         self.weight: Tensor | None = None
         self.weighted_degree = degree
+        self.mask: Tensor | None = None
         self.listed: Tensor | None = None
         self.entries: Tensor | None = None
         self._source = source
@@ -85,6 +87,7 @@ class Adjacency:
         self._row: Tensor | None = None
         self._edge_index: Tensor | None = None
         self._column_weight: Tensor | None = None
+        self._column_mask: Tensor | None = None
         self._ptr: Tensor | None = None
         self._opposite: Tensor | None = None
         self._columns: tuple[Tensor, Tensor] | None = None
@@ -173,12 +176,37 @@ class Adjacency:
         graph.weighted_degree = self._make_values(weight, graph._values)
         return graph
 
+    def masked(self, edge_mask: Tensor) -> Adjacency:
+        r"""Return the same graph with a factor on what each edge carries.
+
+        Other than a weight, a factor leaves the degrees as they are: what is propagated with is
+        :math:`\mathbf{\bar A} \odot \mathbf{M}`. So the explainers of PyG mask messages. Edges have
+        the factors of their columns as they have weights, see :meth:`weighted`, and gradients flow
+        to ``edge_mask``.
+
+        Args:
+            edge_mask: ``[E]``, a number for each column of the ``edge_index`` given to
+                :meth:`from_edge_index`.
+        """
+        columns = self._source_columns().size(1)
+        if edge_mask.shape != (columns,):
+            raise ValueError(f"edge_mask must have shape [{columns}], got {list(edge_mask.shape)}")
+        mask = self._of_entries(edge_mask)
+        graph = copy.copy(self)
+        graph.mask, graph._column_mask, graph._values = mask, edge_mask, {}
+        for norm in get_args(Norm):  # all at once, see _make_values
+            value, transposed = self._norm_values(norm, mask.dtype)
+            opposite = mask.index_select(0, self._opposite_entries())
+            graph._values[norm, mask.dtype] = value * mask, transposed * opposite
+        return graph
+
     def unweighted(self) -> Adjacency:
-        """Return the same graph without weights and directions."""
+        """Return the same graph without weights, masks and directions."""
         if not self.has_own_values:
             return self
         graph = copy.copy(self)
         graph.weight, graph.listed, graph.weighted_degree = None, None, self.degree
+        graph.mask = graph._column_mask = None
         graph._values, graph._edge_index, graph._columns = {}, None, None
         return graph
 
@@ -199,8 +227,8 @@ class Adjacency:
 
     @property
     def has_own_values(self) -> bool:
-        """Whether the graph is weighted or directed."""
-        return self.weight is not None or self.listed is not None
+        """Whether the graph is weighted, masked or directed."""
+        return not (self.weight is self.mask is self.listed is None)
 
     @property
     def row(self) -> Tensor:
@@ -224,9 +252,12 @@ class Adjacency:
     @property
     def edge_weight(self) -> Tensor | None:
         """The weights in the order of the columns of :attr:`edge_index`, or ``None``."""
-        if self.weight is None or self.listed is None:
-            return self.weight
-        return self.weight[self.listed]
+        return self._of_columns(self.weight)
+
+    @property
+    def edge_mask(self) -> Tensor | None:
+        """The mask in the order of the columns of :attr:`edge_index`, or ``None``."""
+        return self._of_columns(self.mask)
 
     @property
     def ptr(self) -> Tensor:
@@ -285,6 +316,8 @@ class Adjacency:
         if self._column_weight is None:
             self._column_weight = share_of_edge(self._source_columns(), self.num_nodes)
         weighted = edge_attr * self._column_weight.to(edge_attr.dtype).unsqueeze(-1)
+        if self._column_mask is not None:
+            weighted = weighted * self._column_mask.unsqueeze(-1)
         out = edge_attr.new_zeros(self.num_nodes, edge_attr.size(-1))
         return out.index_add(0, row, weighted).index_add(0, col, weighted)
 
@@ -333,11 +366,16 @@ class Adjacency:
         All normalisations are made at once: one made within a checkpointed layer would not be made
         again when that layer is computed again.
         """
-        if self._opposite is None:  # entries sorted by column, then by row
-            self._opposite = self.col.argsort(stable=True)
-        found, degree = weighted_values(value, self.row, self.col, self._opposite, self.num_nodes)
+        opposite = self._opposite_entries()
+        found, degree = weighted_values(value, self.row, self.col, opposite, self.num_nodes)
         values |= {(norm, value.dtype): pair for norm, pair in found.items()}
         return degree
+
+    def _opposite_entries(self) -> Tensor:
+        """``[num_edges]``: the CSR entry of the same two nodes in the other direction."""
+        if self._opposite is None:  # entries sorted by column, then by row
+            self._opposite = self.col.argsort(stable=True)
+        return self._opposite
 
     def _source_columns(self) -> Tensor:
         """The ``edge_index`` given to :meth:`from_edge_index`."""
@@ -361,9 +399,14 @@ class Adjacency:
         total = value.new_zeros(self.num_edges, *value.shape[1:]).index_add(0, entry, found)
         return total / count.view(shape)
 
+    def _of_columns(self, value: Tensor | None) -> Tensor | None:
+        """From a value of each CSR entry to one of each column of :attr:`edge_index`."""
+        return value if value is None or self.listed is None else value[self.listed]
+
     def __repr__(self) -> str:
         graphs = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
         kind = ", weighted" if self.weight is not None else ""
+        kind += ", masked" if self.mask is not None else ""
         kind += ", directed" if self.is_directed else ""
         return f"Adjacency(num_nodes={self.num_nodes}, num_edges={self.num_edges}{graphs}{kind})"
 
@@ -384,8 +427,9 @@ def _entries(edge_index: Tensor, n: int, directed: bool | None) -> tuple[Tensor,
     if directed is None:
         warnings.warn(
             "edge_index is directed; each edge is used in both directions "
-            "(pass it through torch_geometric.utils.to_undirected to say so yourself, or keep "
-            "directions with Adjacency.from_edge_index(edge_index, directed=True))",
+            "(to say so yourself: torch_geometric.utils.to_undirected, or for NeighborLoader "
+            "subgraph_type='bidirectional'; to keep directions: "
+            "Adjacency.from_edge_index(edge_index, directed=True))",
             stacklevel=_caller_level(),
         )
     both = torch.unique(torch.cat([key, transposed]))

@@ -130,6 +130,7 @@ def _copy_values(adj: Adjacency, part: Adjacency, nodes: Tensor, position: Tenso
     if adj.has_own_values:
         part.weighted_degree = adj.weighted_degree.index_select(0, nodes)
         part.weight = None if adj.weight is None else adj.weight.index_select(0, position)
+        part.mask = None if adj.mask is None else adj.mask.index_select(0, position)
         part.listed = None if adj.listed is None else adj.listed.index_select(0, position)
 
 

@@ -29,3 +29,17 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 def test_a_run_is_needed() -> None:
     assert CliRunner().invoke(app, ["report"]).exit_code == 2
+
+
+def test_a_run_gets_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained(tmp_path / "run", graph_problem(), monkeypatch)
+    done = CliRunner().invoke(app, ["card", str(run), "--license", "cc0-1.0"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    assert 'license: "cc0-1.0"' in (run / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_folder_without_a_run_gets_no_card(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["card", str(tmp_path)])
+    assert isinstance(done.exception, FileNotFoundError)
+    assert not list(tmp_path.iterdir())

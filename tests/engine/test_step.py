@@ -7,6 +7,7 @@ import torch
 
 from eegnn import Adjacency, SASConv
 from eegnn.engine.step import InPlaceStep
+from eegnn.nn.sas_conv import SASStep
 from eegnn.subgraph import neighborhood
 
 CONVS: dict[str, dict[str, Any]] = {
@@ -30,7 +31,7 @@ def test_a_step_in_place_adds_tau_times_delta(
     h, tau = torch.randn(6, 20, dtype=dtype), torch.rand(6, dtype=dtype)
     attr = torch.randn(8, 2, dtype=dtype) if name == "edge features" else None
     with torch.no_grad():
-        delta, step = conv(h, adj, attr), InPlaceStep(conv.bind(adj, attr))
+        delta, step = conv(h, adj, attr), InPlaceStep(SASStep(conv, adj, attr))
         for size in (tau, 0.5):
             factor = size.unsqueeze(-1) if isinstance(size, torch.Tensor) else size
             expected, changed = h + factor * delta, h.clone()

@@ -1,4 +1,4 @@
-"""`eegnn report`: runs as a page."""
+"""`eegnn report` and `card`: runs as a page, and as a model card."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app
-from eegnn.cli.options import DataDir
+from eegnn.cli.options import DataDir, RunPath
 
 
 @app.command()
@@ -31,3 +31,21 @@ def report(
     with console.status("") as status:
         size = write_report(runs, out, data_dir, lambda run: status.update(f"looking into {run}"))
     console.print(f"→ {out} ({size / 1e6:.1f} MB)")
+
+
+@app.command()
+def card(
+    run: RunPath,
+    licence: Annotated[
+        str,
+        typer.Option("--license", metavar="NAME", help="Of the weights, as the Hub names it."),
+    ] = "mit",
+) -> None:
+    """Write a model card: data set, scores, exits, how to load the weights, licence.
+
+    It is README.md in the folder of the run, where the Hugging Face Hub looks for it; one that is
+    there is replaced.
+    """
+    from eegnn.report.card import write_card
+
+    Console(stderr=True).print(f"→ {write_card(run, licence)}")

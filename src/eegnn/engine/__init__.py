@@ -42,6 +42,8 @@ def choose(program: Program, h: Tensor) -> Choice:
     """
     if program.training or torch.is_grad_enabled():
         return Choice("reference", "gradients are on: autograd needs every step of every unit")
+    if program.hooked:
+        return Choice("reference", "hooks are registered: modules are called, with every unit")
     if program.noisy:
         return Choice("reference", "noise is drawn for every unit at every step")
     if program.observe is not None and program.exit_threshold != 1:

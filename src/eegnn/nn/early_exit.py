@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn._graph_cache import adjacency_for
 from eegnn.graph import Adjacency
+from eegnn.nn.edge_mask import Hop, convolutions, with_mask_of
 from eegnn.nn.exits import Exits
+from eegnn.nn.hooks import is_hooked
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program, execute, explain
 from eegnn.nn.steps import as_steps
@@ -80,6 +82,9 @@ class EarlyExit(nn.Module):
         self.step = as_steps(step, num_layers)
         self.confidence = confidence
         self.temperature = temperature
+        # One for each hop, for explainers, which already know those that a step has in it.
+        count = max(num_layers - len(convolutions(self.step)), 1)
+        self._hops = nn.ModuleList(Hop() for _ in range(count))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -136,6 +141,7 @@ class EarlyExit(nn.Module):
             exit_threshold=exit_threshold,
             noisy=self.training if sample is None else sample,
             training=self.training,
+            hooked=is_hooked(self.step, self.confidence, self.temperature),
             recompute=self.recompute,
             observe=observe,
         )
@@ -168,6 +174,7 @@ class EarlyExit(nn.Module):
         """
         name = type(self).__name__
         adj = adjacency_for(name, h, edge_index, batch, batch_size, edge_weight)
+        adj = with_mask_of(self, adj)
         return execute(self.program(adj, edge_attr, **options), h, adj)
 
     def explain_backend(

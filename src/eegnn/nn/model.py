@@ -13,6 +13,7 @@ from torch_geometric.nn.inits import reset
 from eegnn import _check
 from eegnn._graph_cache import adjacency_of
 from eegnn.graph import Adjacency
+from eegnn.nn.edge_mask import with_mask_of
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_edge_attr, check_kind
@@ -231,11 +232,10 @@ class GraphModel(nn.Module):
                 raise ValueError(f"x must have shape [N, {self.in_channels}], got None")
             x = weight.new_zeros(adj.num_nodes, 0)
         _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
-        if adj.has_own_values:
-            check_kind(self, adj)
+        check_kind(self, adj)
         if edge_attr is not None:
             check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
-        return x, adj
+        return x, with_mask_of(self, adj)
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any

@@ -35,6 +35,8 @@ class Program:
         exit_threshold: see :func:`~eegnn.nn.exit_rule.wants_to_leave`.
         noisy: whether Gumbel noise is drawn.
         training: whether gradients need every step, and ``exits.cost`` is an expectation.
+        hooked: whether a hook is registered on a module of the steps or heads, which is then called
+            as a module, with all units.
         recompute: whether the backward pass computes each layer again instead of keeping it.
         observe: see :data:`Observer`.
     """
@@ -52,6 +54,7 @@ class Program:
     exit_threshold: float | None = None
     noisy: bool = False
     training: bool = False
+    hooked: bool = False
     recompute: bool = False
     observe: Observer | None = None
 
@@ -97,6 +100,8 @@ class Program:
         """The heads as ``(h, adj) → [U]`` where they offer that, made once for a forward pass."""
         assert self.confidence is not None
         assert self.temperature is not None
+        if self.hooked:
+            return self.confidence, self.temperature
         return _as_scalar(self.confidence), _as_scalar(self.temperature)
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:

@@ -14,7 +14,10 @@ from eegnn._linear import linear
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS, IN_PLACE
 from eegnn.nn.dropout import Dropout
+from eegnn.nn.edge_mask import Hop, with_mask_of
+from eegnn.nn.hooks import is_hooked
 from eegnn.nn.weights import Antisymmetric, Storage, Symmetric
+from eegnn.typing import Step
 
 EdgeTerm = Literal["none", "linear", "relu"]
 NormLayer = Literal["layer", "batch"]
@@ -90,6 +93,7 @@ class SASConv(nn.Module):
         self.norm = None
         if norm is not None:
             self.norm = NORMS[_check.choice("norm", norm, tuple(NORMS))](channels)
+        self._hop = Hop()
         self.weight_scale = _check.number("weight_scale", weight_scale, 0)
         self._start()
 
@@ -115,8 +119,13 @@ class SASConv(nn.Module):
         r""":math:`\mathbf{W}_s`, symmetric, as used in ``Ā H @ weight``."""
         return self.symmetric()
 
-    def bind(self, adj: Adjacency, edge_attr: Tensor | None = None) -> SASStep:
-        """Make what does not change from step to step, once for a forward pass."""
+    def bind(self, adj: Adjacency, edge_attr: Tensor | None = None) -> Step:
+        """Make what does not change from step to step, once for a forward pass.
+
+        Where hooks are registered it is made at every step, so that they are called.
+        """
+        if is_hooked(self):
+            return lambda h, part: self(h, part, edge_attr)
         return SASStep(self, adj, edge_attr)
 
     def forward(
@@ -135,7 +144,8 @@ class SASConv(nn.Module):
             edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
         """
         adj = adjacency_for(type(self).__name__, h, edge_index, edge_weight=edge_weight)
-        return self.bind(adj, edge_attr)(h, adj)
+        adj = with_mask_of(self, adj)
+        return self._hop(SASStep(self, adj, edge_attr)(h, adj))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.channels}, edge_term={self.edge_term!r})"

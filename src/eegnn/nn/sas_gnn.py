@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
+from eegnn.nn.hooks import is_hooked
 from eegnn.nn.model import GraphModel, Options
 from eegnn.nn.program import Program, execute
-from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv, SASStep
+from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
+from eegnn.typing import Step
 
 #: Solvers of torchdiffeq with a fixed step; the others choose their own.
 _FIXED_STEP = ("midpoint", "heun2", "rk4", "explicit_adams", "implicit_adams")
@@ -117,13 +119,14 @@ class SASGNN(GraphModel):
             pool=self.pool,
             step_size=self.step_size,
             training=self.training,
+            hooked=is_hooked(self.convs),
             recompute=self.recompute,
         )
 
-    def _steps(self, adj: Adjacency, edge_attr: Tensor | None) -> list[SASStep]:
+    def _steps(self, adj: Adjacency, edge_attr: Tensor | None) -> list[Step]:
         return [conv.bind(adj, edge_attr) for conv in self.convs]  # type: ignore[operator]
 
-    def _integrate(self, step: SASStep, h: Tensor, adj: Adjacency, time: float) -> Tensor:
+    def _integrate(self, step: Step, h: Tensor, adj: Adjacency, time: float) -> Tensor:
         try:
             from torchdiffeq import odeint
         except ImportError as error:

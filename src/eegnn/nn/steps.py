@@ -12,6 +12,7 @@ from torch_geometric.nn import MessagePassing
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
+from eegnn.nn.edge_mask import convolutions, messages_masked
 from eegnn.typing import Step
 
 
@@ -28,6 +29,8 @@ class ConvStep(nn.Module):
         super().__init__()
         self.conv = conv
         self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
+        for part in convolutions(conv):
+            part.explain = False  # a mask in the order of the caller's edges comes by the graph
         self._inputs = tuple(inspect.signature(conv.forward).parameters)
 
     def reset_parameters(self) -> None:
@@ -54,7 +57,9 @@ class ConvStep(nn.Module):
         if adj.edge_weight is not None:
             self._check_takes("edge_weight")
             inputs["edge_weight"] = adj.edge_weight
-        return ACTIVATIONS[self.activation](self.conv(h, adj.edge_index, **inputs))
+        with messages_masked(self.conv, adj):
+            out = self.conv(h, adj.edge_index, **inputs)
+        return ACTIVATIONS[self.activation](out)
 
     def _check_takes(self, name: str) -> None:
         if name not in self._inputs:

@@ -72,6 +72,10 @@ def infer(
             program = model.program(
                 adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold
             )
+            if program.hooked:
+                raise ValueError(
+                    "blocks take steps apart and would not call their hooks: remove them"
+                )
             return _Inference(model, x, blocks, program).run()
     finally:
         model.train(training)
