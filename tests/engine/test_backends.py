@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from eegnn import EEGNN, SASGNN, Adjacency, EarlyExit, Exits, engine
+from eegnn import EEGNN, SASGNN, Adjacency, EarlyExit, Exits, _linear, engine
 from eegnn.engine import pruned
 from eegnn.nn.program import Program
 from tests.nn.model_examples import lively
@@ -59,6 +59,12 @@ def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the graph shrink whenever it can, however small it is."""
     monkeypatch.setattr(pruned, "SMALLEST", 0)
     monkeypatch.setattr(pruned._Run, "_worth", lambda self, rows, steps: True)
+
+
+@pytest.fixture(autouse=True)
+def always_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let linear maps be computed as on a large graph."""
+    monkeypatch.setattr(_linear, "MUCH_WORK", 0)
 
 
 def ring_of_chords(n: int = NODES) -> Tensor:
