@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from eegnn._linear import linear
 from eegnn.graph import Adjacency
 from eegnn.nn.sas_conv import SASStep
 
@@ -28,24 +29,27 @@ class InPlaceStep:
         usual = conv.activation == "relu_tanh" and conv.inner_activation == "relu"
         #: Whether it is the paper's step in single precision, for which there is a shorter way.
         self.is_usual = usual and conv.norm is None and step.omega.dtype == torch.float32
-        self.omega = _SCALE * step.omega.detach()
-        self.weight = _SCALE * step.weight.detach()
-        self._buffer = step.omega.new_empty(0)
+        self._omega = (_SCALE * step.omega.detach().T).contiguous()  # as `linear` takes them
+        self._weight = (_SCALE * step.weight.detach().T).contiguous()
 
-    def __call__(self, h: Tensor, adj: Adjacency, tau: Tensor | float) -> None:
+    def __call__(
+        self, h: Tensor, adj: Adjacency, tau: Tensor | float, out: Tensor | None = None
+    ) -> None:
         """Take the step.
 
         Args:
             h: ``[n, m']``; the first ``adj.num_targets`` rows change.
             adj: the graph.
             tau: ``[num_targets]``, or one number.
+            out: ``[num_targets, m']``, where to write these rows instead.
         """
         own = h[: adj.num_targets]
         delta, factor = self._delta(h, own, adj)
+        out = own if out is None else out
         if isinstance(tau, Tensor):
-            own.addcmul_(tau.unsqueeze(-1), delta, value=factor)
+            torch.addcmul(own, tau.unsqueeze(-1), delta, value=factor, out=out)
         else:
-            own.add_(delta, alpha=factor * tau)
+            torch.add(own, delta, alpha=factor * tau, out=out)
 
     def _delta(self, h: Tensor, own: Tensor, adj: Adjacency) -> tuple[Tensor, float]:
         """ΔH of the targets as a matrix and a factor."""
@@ -55,10 +59,8 @@ class InPlaceStep:
         # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), where σ(2z) = 1 / (1 + 2^y) with y = −2z / ln 2, and
         # the maximum is a soft threshold. In PyTorch 2^y takes half the time of exp or σ. The
         # error is that of `relu_tanh`.
-        if self._buffer.shape != own.shape:
-            self._buffer = torch.empty_like(own)
-        y = torch.mm(own, self.omega, out=self._buffer).relu_()
-        torch.addmm(y, adj.propagate(h, "sym")[:rows], self.weight, alpha=-1, out=y)
+        y = linear(own, self._omega).relu_()
+        y.sub_(linear(adj.propagate(h, "sym")[:rows], self._weight))
         edge_term = self.step.edge_term(adj)
         if edge_term is not None:
             y.add_(edge_term[:rows], alpha=-_SCALE)

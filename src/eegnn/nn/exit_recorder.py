@@ -74,18 +74,19 @@ class ExitRecorder:
         self.tau.append(tau)
         last = len(self.tau) == self.max_layers
         now = ~self.left if last else leave & ~self.left
-        self.layer = self.layer.masked_fill(now, len(self.tau))
-        self.left = self.left | now
         if torch.is_grad_enabled():
             self._states.append(state)
         else:
-            self._keep(now.nonzero().view(-1), state)
+            rows = now.nonzero().view(-1)
+            if self._states and not rows.numel():
+                return
+            self._keep(rows, state)
+        self.layer = self.layer.masked_fill(now, len(self.tau))
+        self.left = self.left | now
 
     def _keep(self, rows: Tensor, state: Tensor) -> None:
         """Write the states of those who leave, or their outputs, among those of all."""
         self.num_active -= rows.numel()
-        if self._states and not rows.numel():
-            return
         found = state.index_select(0, rows)
         if self.readout is not None:
             found = self.readout(found)

@@ -11,9 +11,10 @@ import itertools
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, softplus
+from torch.nn.functional import softplus
 
 from eegnn import _check
+from eegnn._linear import linear
 from eegnn.graph import Adjacency
 from eegnn.nn.sas_conv import SASConv
 from eegnn.typing import Head
@@ -70,13 +71,13 @@ class MLP(nn.Module):
         """Return the output of each unit, ``[U, out_channels]``."""
         return self._layer(self._hidden(h, adj), adj, *_weights(self.lins[-1]))
 
-    def bind_contrast(self) -> Head:
-        """Return ``(h, adj) → [U]``, the first output minus the second.
+    def bind_scalar(self) -> Head:
+        """Return ``(h, adj) → [U]``, the only output, or the first minus the second.
 
         It is one head with a last layer of one column, which is made once for a forward pass.
         """
         weight, bias = _weights(self.lins[-1])
-        weight, bias = weight[0] - weight[1], None if bias is None else bias[0] - bias[1]
+        weight, bias = _contrast(weight), None if bias is None else _contrast(bias)
         return lambda h, adj: self._layer(self._hidden(h, adj), adj, weight, bias)
 
     def _hidden(self, h: Tensor, adj: Adjacency | None) -> Tensor:
@@ -192,12 +193,12 @@ class Confidence(_StartedHead):
         """Return the logits **C** of *continue* and *exit*, ``[U, 2]``."""
         return self.head(h, adj)
 
-    def bind_contrast(self) -> Head:
+    def bind_scalar(self) -> Head:
         r"""Return ``(h, adj) →`` :math:`C_0 - C_1`, ``[U]``, for one forward pass.
 
         A softmax over two actions depends on nothing else.
         """
-        return self.head.bind_contrast()
+        return self.head.bind_scalar()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.head!r}, continue_bias={self.continue_bias})"
@@ -229,7 +230,12 @@ class Temperature(_StartedHead):
 
     def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
         """Return the inverse temperature 1/ν of each unit, ``[U]``."""
-        return softplus(self.head(h, adj).squeeze(-1)) + self.nu0
+        return self.bind_scalar()(h, adj)
+
+    def bind_scalar(self) -> Head:
+        """Return :meth:`forward` with weights that are made once for a forward pass."""
+        head = self.head.bind_scalar()
+        return lambda h, adj: softplus(head(h, adj)) + self.nu0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.head!r}, nu0={self.nu0:g})"
@@ -238,6 +244,11 @@ class Temperature(_StartedHead):
 def _weights(lin: nn.Module) -> tuple[Tensor, Tensor | None]:
     assert isinstance(lin, nn.Linear)
     return lin.weight, lin.bias
+
+
+def _contrast(rows: Tensor) -> Tensor:
+    """The only row, or the first minus the second."""
+    return rows[0] if len(rows) == 1 else rows[0] - rows[1]
 
 
 def _linear(h: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -74,26 +74,25 @@ class Program:
 
     def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
-        assert self.confidence is not None
-        assert self.temperature is not None
+        confidence, temperature = self._heads
         if self.level == "node":
-            delta, inv_temperature = self._contrast(h, adj), self.temperature(h, adj)
+            delta, inv_temperature = confidence(h, adj), temperature(h, adj)
         else:
             pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
-            delta = head_on_graphs(self._contrast, h, pooled, adj, reads)
+            delta = head_on_graphs(confidence, h, pooled, adj, reads)
             reads = _reads_neighbors(self.temperature)
-            inv_temperature = head_on_graphs(self.temperature, h, pooled, adj, reads)
+            inv_temperature = head_on_graphs(temperature, h, pooled, adj, reads)
         if delta.dim() == 2:
             delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
         return delta.to(h.dtype), inv_temperature.to(h.dtype)
 
     @cached_property
-    def _contrast(self) -> Head:
-        """The confidence as ``(h, adj) →`` :math:`C_0 - C_1` where it offers that."""
+    def _heads(self) -> tuple[Head, Head]:
+        """The heads as ``(h, adj) → [U]`` where they offer that, made once for a forward pass."""
         assert self.confidence is not None
-        bind = getattr(self.confidence, "bind_contrast", None)
-        return self.confidence if bind is None else bind()
+        assert self.temperature is not None
+        return _as_scalar(self.confidence), _as_scalar(self.temperature)
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
@@ -126,5 +125,9 @@ def _engine() -> ModuleType:
     return engine
 
 
-def _reads_neighbors(head: Head) -> bool:
+def _as_scalar(head: Head) -> Head:
+    return head.bind_scalar() if hasattr(head, "bind_scalar") else head
+
+
+def _reads_neighbors(head: Head | None) -> bool:
     return bool(getattr(head, "uses_graph", False))

@@ -208,15 +208,13 @@ class _Inference:
     def _visit(self, index: int, layer: int, tau: Tensor) -> None:
         """Let the nodes of a block decide and take their step; note their step sizes."""
         part, recorder = self.parts[index], self.recorders[index]
-        core = self.blocks.cores[index]
-        count = core.numel()
         h = _rows_of(self.now.values, part.rows)
         sizes, leave = self._decide(h, part.seen, part.step, recorder)
-        h = h[: part.step.num_nodes]
-        of_layer(self.steps, layer)(h, part.step, sizes)
-        recorder.step(sizes, leave, h[:count])
-        tau.index_copy_(0, core, recorder.tau[-1])
-        self.next.values[part.start : part.stop] = h[:count]
+        own = slice(part.start, part.stop)
+        new = self.next.values[own]
+        of_layer(self.steps, layer)(h[: part.step.num_nodes], part.step, sizes, new)
+        recorder.step(sizes, leave, new)
+        tau[own] = sizes
         self.now.release()
         self.next.release()
 
@@ -277,7 +275,7 @@ class _Inference:
         exits = Exits(
             layer=layer,
             time=time,
-            tau=torch.stack(taus) if taus else like.new_zeros(0, n),
+            tau=torch.stack(taus)[:, self.place] if taus else like.new_zeros(0, n),
             cost=layer.to(time.dtype).sum() / max(n * self.model.num_layers, 1),
             num_layers=self.model.num_layers,
         )

@@ -7,8 +7,8 @@ import tempfile
 
 import torch
 
-#: Bytes up to which a file may stay in memory: mapping its pages anew for each block took a fifth
-#: of the time of a block of 10,000 nodes (2.5 of 12 ms).
+#: Bytes that may stay in memory: mapping pages anew for each block took a fifth of the time of a
+#: block of 10,000 nodes (2.5 of 12 ms).
 KEPT = 2**28
 
 
@@ -17,7 +17,7 @@ class StateFile:
 
     It is in the folder that ``TMPDIR`` names. Pages that were read or written stay in the memory
     of the process until :meth:`release`; after that they are the operating system's, to keep or
-    to write to disk as it sees fit. A file of less than 256 MB is kept.
+    to write to disk as it sees fit. Less than 256 MB are kept in memory, without a file.
 
     Args:
         rows, columns: the shape.
@@ -29,13 +29,16 @@ class StateFile:
 
     def __init__(self, rows: int, columns: int, dtype: torch.dtype) -> None:
         size = rows * columns * dtype.itemsize
+        self._map: mmap.mmap | None = None
+        if size <= KEPT:
+            self.values = torch.zeros(rows, columns, dtype=dtype)
+            return
         with tempfile.TemporaryFile() as file:
-            file.truncate(max(size, 1))  # an empty file cannot be mapped
-            self._map = mmap.mmap(file.fileno(), max(size, 1))
-        flat = torch.frombuffer(self._map, dtype=dtype) if size else torch.empty(0, dtype=dtype)
-        self.values = flat.view(rows, columns)
+            file.truncate(size)
+            self._map = mmap.mmap(file.fileno(), size)
+        self.values = torch.frombuffer(self._map, dtype=dtype).view(rows, columns)
 
     def release(self) -> None:
         """Let go of the pages in memory; the values stay."""
-        if len(self._map) > KEPT and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
             self._map.madvise(mmap.MADV_DONTNEED)
