@@ -58,7 +58,8 @@ KNOBS: dict[str, dict[str, Any]] = {
 def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the graph shrink whenever it can, however small it is."""
     monkeypatch.setattr(pruned, "SMALLEST", 0)
-    monkeypatch.setattr(pruned._Run, "_worth", lambda self, rows, steps: True)
+    monkeypatch.setattr(pruned, "BUILD_WORK", 0.0)
+    monkeypatch.setattr(pruned._Run, "_worth", lambda self, then, steps: True)
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,11 @@ from eegnn.typing import Step
 #: Computing a row of a step, with its share of heads and readout, takes the time of this many
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).
 ROW_WORK = 64
-#: Making a smaller graph takes the time of so many steps on it.
-BUILD_WORK = 2.0
-#: The graph is to shrink once so many of those who were here when it was last tried remain. For
-#: nodes trying takes a search through the graph, for graphs almost nothing.
-TRY = {"node": 0.5, "graph": 0.75}
+#: Making a smaller graph takes the time of so many steps on it: 1 for Minesweeper, 2.5 for Tolokers.
+BUILD_WORK = 1.5
+#: Where nodes that have left go on evolving, it takes a search to find out who is needed: it is
+#: made once so many of those who were here at the last one remain.
+SEARCH = 0.25
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
@@ -113,7 +113,8 @@ class _Run:
         self.steps = _Steps(program)
         count = program.num_units(h, adj)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
-        self.tried = count  # how many were here when it was last tried to make the graph smaller
+        self.searched = count  # how many were here at the last search
+        self.wasted = 0.0  # work on units that had left, since the graph was made
 
     def run(self) -> tuple[Tensor, Exits]:
         limit = self.program.max_layers
@@ -121,11 +122,9 @@ class _Run:
         for layer in range(limit):
             self._layer(layer)
             self._observe()
-            here = self.recorder.num_active
-            if here == 0:
+            if self.recorder.num_active == 0:
                 break
-            if here <= TRY[self.program.level] * self.tried and layer + 1 < limit:
-                self.tried = here
+            if layer + 1 < limit and self._is_time():
                 self._narrow(limit - layer - 1)
         state, exits = self.recorder.finish(expected=False, backend="pruned")
         return self.program.readout(state), exits
@@ -138,9 +137,8 @@ class _Run:
         delta, inv_temperature = (value[:targets] for value in program.look(self.h, self.adj))
         tau = program.step_sizes(continue_score(delta, inv_temperature), self.adj)
         if program.freezes:
-            still = torch.zeros_like(tau, dtype=torch.bool)
-            still[:count] = ~recorder.left
-            tau = tau.masked_fill(~still, 0.0)
+            tau[:count].masked_fill_(recorder.left, 0.0)
+            tau[count:] = 0.0
         delta = delta[:count]
         # Without a threshold or an observer nobody asks for the probability of having left.
         asked = program.exit_threshold is not None or program.observe is not None
@@ -153,6 +151,28 @@ class _Run:
         """Show the states, of which none is missing where nobody leaves before the last step."""
         if self.program.observe is not None:
             self.program.observe(self.h.clone(), self.recorder.log_stay)
+
+    def _is_time(self) -> bool:
+        """Whether the graph is to be made smaller now.
+
+        Where those who have left are not updated, that is when as much has been computed for them
+        in vain as it takes: so it is never much more than it had to be.
+        """
+        here, left = self.recorder.num_active, self.recorder.left
+        if not self.program.freezes:
+            if here > SEARCH * self.searched:
+                return False
+            self.searched = here
+            return True
+        if here == left.numel():
+            return False
+        work = _work(self.program, self.adj)[: left.numel()]
+        needed = float(work[~left].sum())
+        self.wasted += float(work.sum()) - needed
+        if self.wasted <= BUILD_WORK * needed:
+            return False
+        self.wasted = 0.0
+        return True
 
     def _narrow(self, steps: int) -> None:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
@@ -182,20 +202,28 @@ class _Run:
         inside = self.h.new_zeros(self.adj.num_nodes)
         inside[here] = 1
         structure, size = self.adj.unweighted(), here.numel()
+        work = _work(self.program, self.adj)[:targets].to(inside.dtype)
         for _ in range(hops - 1 if self.program.freezes else hops * steps - 1):
-            if not self._worth(inside[:targets].nonzero().view(-1), steps):
+            if not self._worth(inside[:targets] @ work, steps):
                 return None
             inside = (inside + structure.propagate(inside, "sum")).clamp_(max=1)
-            grown = int(inside[:targets].sum())
+            grown = int(inside[:targets].count_nonzero())
             if grown == size:
                 break
             size = grown
+        if not self._worth(inside[:targets] @ work, steps):
+            return None
         inside[here] = 0
-        rows = torch.cat([here, inside[:targets].nonzero().view(-1)])
-        return rows if self._worth(rows, steps) else None
+        return torch.cat([here, inside[:targets].nonzero().view(-1)])
 
-    def _worth(self, rows: Tensor, steps: int) -> bool:
-        """Whether computing only these rows saves more than making the smaller graph takes."""
+    def _worth(self, then: Tensor, steps: int) -> bool:
+        """Whether doing this work instead saves more than making the smaller graph takes."""
         now = self.adj.num_edges + ROW_WORK * self.adj.num_targets
-        then = int(self.adj.degree[rows].sum()) + ROW_WORK * rows.numel()
-        return steps * (now - then) > BUILD_WORK * then
+        return bool(steps * (now - then) > BUILD_WORK * then)
+
+
+def _work(program: Program, adj: Adjacency) -> Tensor:
+    """The work of a step on each unit, ``[U]``, as entries of the sparse product."""
+    if program.level == "node":
+        return adj.degree + ROW_WORK
+    return adj.rowptr[adj.ptr].diff() + ROW_WORK * adj.ptr.diff()
