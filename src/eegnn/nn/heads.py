@@ -112,8 +112,9 @@ class MeanGNN(MLP):
         assert adj is not None
         own, mean = weight.chunk(2, dim=-1)
         # Averaging and the linear map commute: the map comes first, since it is mostly to fewer
-        # columns.
-        return _linear(h, own, bias) + adj.propagate(_linear(h, mean), "mean")
+        # columns. A single output is the last layer, which is right at the targets alone.
+        rows = adj.num_targets if weight.dim() == 1 else adj.num_nodes
+        return _linear(h[:rows], own, bias) + adj.propagate(_linear(h, mean), "mean")[:rows]
 
 
 class SASHead(MLP):

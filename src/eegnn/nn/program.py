@@ -73,10 +73,15 @@ class Program:
         return h if self.level == "node" else POOLS[self.pool](h, adj)
 
     def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-        r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``."""
+        r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``.
+
+        In a :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
+        """
         confidence, temperature = self._heads
         if self.level == "node":
-            delta, inv_temperature = confidence(h, adj), temperature(h, adj)
+            own = h[: adj.num_targets]
+            delta = confidence(h if _reads_neighbors(self.confidence) else own, adj)
+            inv_temperature = temperature(h if _reads_neighbors(self.temperature) else own, adj)
         else:
             pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
             delta = head_on_graphs(confidence, h, pooled, adj, reads)
