@@ -15,6 +15,11 @@ from eegnn.nn.exit_loop import run
 from eegnn.nn.exits import Exits
 from eegnn.nn.program import Program
 
+# The C library of Linux gives freed memory back to the system, unless a block as large as this one
+# has been freed before: then it keeps up to 64 MB. Without it the matrices of each step are mapped
+# anew, which takes an eighth of an epoch of SAS-GNN on Minesweeper.
+torch.empty(2**25 - 2**14, dtype=torch.uint8)
+
 Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
 
 #: By name; ``exits.backend`` tells which one was taken.

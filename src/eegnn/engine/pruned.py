@@ -21,7 +21,7 @@ from eegnn.typing import Step
 #: Computing a row of a step, with its share of heads and readout, takes the time of this many
 #: entries of the sparse product (width 32: 150 ns a row, 2.2 ns an entry).
 ROW_WORK = 64
-#: Making a smaller graph takes the time of so many steps on it: 1 for Minesweeper, 2.5 for Tolokers.
+#: Making a smaller graph takes the time of so many steps on it (Minesweeper 1, Tolokers 2.5).
 BUILD_WORK = 1.5
 #: Where nodes that have left go on evolving, it takes a search to find out who is needed: it is
 #: made once so many of those who were here at the last one remain.
