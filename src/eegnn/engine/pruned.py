@@ -7,14 +7,12 @@ from torch import Tensor
 
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_recorder import ExitRecorder
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import Exits
+from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
 from eegnn.nn.heads import Confidence, Temperature
-from eegnn.nn.program import Program
+from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
-from eegnn.nn.steps import of_layer
 from eegnn.subgraph import neighborhood, select_graphs
 from eegnn.typing import Step
 

@@ -15,7 +15,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program, execute, explain
-from eegnn.nn.steps import as_steps, bound
+from eegnn.nn.steps import as_steps
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
 
@@ -123,7 +123,7 @@ class EarlyExit(nn.Module):
                 raise ValueError("exit_threshold is for evaluation: call model.eval() first")
             _check.number("exit_threshold", exit_threshold, 0, 1)
         return Program(
-            steps=[bound(step, adj, edge_attr) for step in self.steps()],
+            steps=[_bound(step, adj, edge_attr) for step in self.steps()],
             confidence=self.confidence,
             temperature=self.temperature,
             readout=readout or _states,
@@ -217,6 +217,15 @@ class EarlyExit(nn.Module):
             f"{type(self).__name__}({self.step!r}, num_layers={self.num_layers}, "
             f"level={self.level!r})"
         )
+
+
+def _bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
+    """Return the step with all at hand that it needs of this graph, if it can be bound."""
+    if hasattr(step, "bind"):
+        return step.bind(adj, edge_attr)
+    if edge_attr is not None:
+        raise ValueError(f"edge_attr was given, but {type(step).__name__} does not take it")
+    return step
 
 
 def _states(units: Tensor) -> Tensor:

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from eegnn.graph import Adjacency
-from eegnn.nn.exit_recorder import ExitRecorder
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import Exits
+from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.program import Program
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from torch import Tensor
 
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
-from eegnn.nn.steps import of_layer
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
+T = TypeVar("T")
 #: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
 Observer = Callable[[Tensor, Tensor], None]
 
@@ -110,6 +110,11 @@ class Program:
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
         """From a value of each unit to one of each node."""
         return value if self.level == "node" else spread(value, adj)
+
+
+def of_layer(steps: Sequence[T], layer: int) -> T:
+    """Return what takes states from this layer to the next: its own, or the only one there is."""
+    return steps[layer if len(steps) > 1 else 0]
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -13,13 +13,6 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
 from eegnn.typing import Step
-
-T = TypeVar("T")
-
-
-def of_layer(steps: Sequence[T], layer: int) -> T:
-    """Return what takes states from this layer to the next: its own, or the only one there is."""
-    return steps[layer if len(steps) > 1 else 0]
 
 
 class ConvStep(nn.Module):
@@ -107,15 +100,6 @@ def as_steps(step: Any, num_layers: int) -> Any:
             raise ValueError(f"step must be one step or num_layers={num_layers}, got {len(step)}")
         return nn.ModuleList(_as_step(one) for one in step)
     return _as_step(step)
-
-
-def bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
-    """Return the step with all at hand that it needs of this graph, if it can be bound."""
-    if hasattr(step, "bind"):
-        return step.bind(adj, edge_attr)
-    if edge_attr is not None:
-        raise ValueError(f"edge_attr was given, but {type(step).__name__} does not take it")
-    return step
 
 
 def _as_step(step: Any) -> Any:

@@ -11,8 +11,8 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.fixed_depth import FixedDepthModel
+from eegnn.nn.program import of_layer
 from eegnn.nn.sas_conv import NORMS, NormLayer
-from eegnn.nn.steps import of_layer
 
 
 @dataclass(eq=False, repr=False)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.fixed_depth import FixedDepthModel
-from eegnn.nn.steps import of_layer
+from eegnn.nn.program import of_layer
 from eegnn.typing import Step
 
 

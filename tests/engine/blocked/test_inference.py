@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from eegnn import EEGNN, SASGNN, Exits
 from eegnn.engine.blocked import Blocks, infer, partition
 from eegnn.engine.blocked.states import StateFile
-from eegnn.nn.exit_recorder import ExitRecorder
+from eegnn.nn.exits import ExitRecorder
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.early import EEModel
 from eegnn.zoo.gcn import GCN

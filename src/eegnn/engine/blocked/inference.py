@@ -15,15 +15,13 @@ from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exit_recorder import ExitRecorder
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.exits import Exits
+from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score
 from eegnn.nn.model import GraphModel
-from eegnn.nn.program import Program
+from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.sas_gnn import SASGNN
-from eegnn.nn.steps import of_layer
 
 
 def infer(

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from eegnn.nn.exit_recorder import ExitRecorder
+from eegnn.nn.exits import ExitRecorder
 
 
 def record(leave: list[list[bool]], delta: float = 0.0, max_layers: int = 3) -> ExitRecorder:
