@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eegnn.zoo.gt import GTStep
+from eegnn.zoo.gt import GT
 from tests.graphs import Pairs
 from tests.zoo.examples import GRAPHS, adjacency, array, drawn, neighbours, states
 
@@ -11,7 +11,8 @@ from tests.zoo.examples import GRAPHS, adjacency, array, drawn, neighbours, stat
 @pytest.mark.parametrize(("n", "pairs"), GRAPHS)
 @pytest.mark.parametrize(("heads", "edge_dim"), [(1, None), (2, None), (2, 3)])
 def test_a_step_is_its_formula(n: int, pairs: Pairs, heads: int, edge_dim: int | None) -> None:
-    step, adj = drawn(GTStep(4, heads=heads, edge_dim=edge_dim)), adjacency(n, pairs)
+    model, adj = GT(1, 4, 1, heads=heads, edge_dim=edge_dim), adjacency(n, pairs)
+    step = drawn(model.make_step(1))
     x, d = states(n), 4 // heads
     e = states(adj.num_edges, edge_dim or 0, seed=5)
     q, k, v, own = (

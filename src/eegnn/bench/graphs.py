@@ -13,8 +13,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Batch, Data
 
-from eegnn.bench.fixed_exits import predict_with_fixed_exits
-from eegnn.bench.inputs import on_disk, skewed_graph
+from eegnn.bench.inputs import on_disk, predict_with_fixed_exits, skewed_graph
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
 from eegnn.data.registry import open_dataset

@@ -11,8 +11,12 @@ import torch
 
 from eegnn.analysis.run import open_run
 from eegnn.bench.baselines import CSR, DEFAULT, WIDTH, Calls, baselines
-from eegnn.bench.fixed_exits import predict_with_fixed_exits
-from eegnn.bench.inputs import BenchmarkGraph, benchmark_graph, paper_exit_layers
+from eegnn.bench.inputs import (
+    BenchmarkGraph,
+    benchmark_graph,
+    paper_exit_layers,
+    predict_with_fixed_exits,
+)
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
 from eegnn.nn.eegnn import EEGNN

@@ -1,8 +1,8 @@
-"""The graphs that are measured on: real where they are on disk, else of the same size and skew."""
+"""Graphs to measure on, real where they are on disk, else of their size and skew; and exits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -12,6 +12,9 @@ from torch_geometric.utils import remove_self_loops, to_undirected
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.graph import Adjacency
+from eegnn.nn.exit_loop import run
+from eegnn.nn.exit_model import ExitModel
+from eegnn.nn.exits import Exits
 
 #: The heterophilic data sets, and the exit layers that EEGNN learned on them within 21 steps
 #: according to tab:node_distributions of the paper: minimum, median and maximum.
@@ -86,3 +89,22 @@ def paper_exit_layers(name: str, num_nodes: int, max_layers: int) -> Tensor:
     early, late = low + (median - low) * 2 * rank, median + (high - median) * (2 * rank - 1)
     layer = torch.where(rank < 0.5, early, late).round().long().clamp(max=max_layers)
     return layer[torch.randperm(num_nodes, generator=torch.Generator().manual_seed(0))]
+
+
+@torch.no_grad()
+def predict_with_fixed_exits(
+    model: ExitModel, x: Tensor, adj: Adjacency, fixed_exit_layer: Tensor
+) -> tuple[Tensor, Exits]:
+    """Predict with the reference loop. The model's heads are computed, and their answer replaced
+    by ``fixed_exit_layer``, the exit layer of each unit, ``int64 [U]``, from 1 on.
+    """
+    program, layer = model.eval().program(adj), 0
+    compute, _ = program._heads
+
+    def confidence(h: Tensor, adj: Adjacency) -> Tensor:
+        nonlocal layer
+        layer += 1
+        compute(h, adj)
+        return torch.where(fixed_exit_layer > layer, 1.0, -1.0)
+
+    return run(replace(program, confidence=confidence), model.encoder(x), adj)

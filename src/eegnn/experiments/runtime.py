@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from eegnn.experiments.parameters import OPTIONS
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, statistic
@@ -16,10 +17,6 @@ from eegnn.studies.tables import by_group, by_row
 DATASETS = ("Minesweeper", "Tolokers", "Questions", "Roman-empire", "Amazon-ratings")
 #: On another machine: neither better nor worse than the paper's.
 ELSEWHERE = replace(MILLISECONDS, better="equal")
-OPTIONS: dict[str, dict[str, Any]] = {
-    "Co-GNN": {"action_layers": 2, "action_channels": 32},
-    "Polynormer": {"global_layers": 1},
-}
 #: tab:runtime_questions and tab:runtime-datasets: seconds with 10 and with 20 layers.
 PAPER = {
     10: {
@@ -46,7 +43,7 @@ def cells(scope: Scope) -> Cells:
             settings: dict[str, Any] = {
                 "num_layers": layers + (row == "EEGNN"),  # L of EEGNN counts from 0
                 "hidden_channels": 32,
-                "options": OPTIONS.get(row, {}),
+                "options": OPTIONS[row] if row in ("Co-GNN", "Polynormer") else {},
             }
             if scope.quick or row != "EEGNN":  # weights change the time of EEGNN alone
                 settings["epochs"] = 2

@@ -16,7 +16,7 @@ from eegnn.nn.edge_mask import Hop, convolutions, with_mask_of
 from eegnn.nn.exits import Exits
 from eegnn.nn.hooks import is_hooked
 from eegnn.nn.pooling import POOLS
-from eegnn.nn.program import Observer, Program, execute, explain
+from eegnn.nn.program import Observer, Program, execute
 from eegnn.nn.steps import as_steps
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
@@ -176,17 +176,6 @@ class EarlyExit(nn.Module):
         adj = adjacency_for(name, h, edge_index, batch, batch_size, edge_weight)
         adj = with_mask_of(self, adj)
         return execute(self.program(adj, edge_attr, **options), h, adj)
-
-    def explain_backend(
-        self,
-        h: Tensor,
-        edge_index: Tensor | Adjacency,
-        edge_attr: Tensor | None = None,
-        **options: Any,
-    ) -> str:
-        """Say which backend :meth:`forward` takes with these arguments, and why."""
-        adj = adjacency_for(type(self).__name__, h, edge_index)
-        return explain(self.program(adj, edge_attr, **options), h)
 
     def trace(
         self,

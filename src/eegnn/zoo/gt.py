@@ -10,16 +10,6 @@ from eegnn.nn.steps import ConvStep
 from eegnn.zoo.layered import LayeredModel, head_width
 
 
-class GTStep(ConvStep):
-    """One layer of :class:`GT`: PyG's ``TransformerConv``, then the activation."""
-
-    def __init__(
-        self, channels: int, activation: str = "relu", heads: int = 1, edge_dim: int | None = None
-    ) -> None:
-        conv = TransformerConv(channels, head_width(channels, heads), heads, edge_dim=edge_dim)
-        super().__init__(conv, activation)
-
-
 @dataclass(eq=False, repr=False)
 class GT(LayeredModel):
     r"""Graph transformer.
@@ -43,6 +33,9 @@ class GT(LayeredModel):
     uses_edges = True
     supports_directed = True
 
-    def make_step(self, layer: int) -> GTStep:
-        """Return a new layer."""
-        return GTStep(self.hidden_channels, self.activation, self.heads, self.edge_dim)
+    def make_step(self, layer: int) -> ConvStep:
+        """Return a new layer: PyG's ``TransformerConv``, then the activation."""
+        channels, heads = self.hidden_channels, self.heads
+        width = head_width(channels, heads)
+        conv = TransformerConv(channels, width, heads, edge_dim=self.edge_dim)
+        return ConvStep(conv, self.activation)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 
 from eegnn import EEGNN, Adjacency
-from eegnn.bench.fixed_exits import predict_with_fixed_exits
+from eegnn.bench.inputs import predict_with_fixed_exits
 from tests.bench.inputs import small_graph
 
 
