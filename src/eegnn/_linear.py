@@ -14,7 +14,12 @@ MUCH_WORK = 2**22
 # PyTorch multiplies matrices in single precision by MKL, which takes twice as long as oneDNN on
 # processors that are not Intel's: 10,000 rows of 32 columns took 196 µs and 91 µs on an AMD EPYC.
 # This is the operator to which torch.compile turns a linear layer on a CPU.
-_ONEDNN = torch.ops.mkldnn._linear_pointwise if torch.backends.mkldnn.is_available() else None
+# It is not part of PyTorch's public interface: where it is missing, MKL does the work.
+_ONEDNN = (
+    getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+    if torch.backends.mkldnn.is_available()
+    else None
+)
 
 
 class _Linear(torch.autograd.Function):

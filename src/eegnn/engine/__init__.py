@@ -18,7 +18,7 @@ from eegnn.nn.program import Program
 # The C library of Linux gives freed memory back to the system, unless a block as large as this one
 # has been freed before: then it keeps up to 64 MB. Without it the matrices of each step are mapped
 # anew, which takes an eighth of an epoch of SAS-GNN on Minesweeper.
-torch.empty(2**25 - 2**14, dtype=torch.uint8)
+torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
 Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
 
