@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from eegnn.experiments import registry
 from eegnn.studies.collection import Collection, collect
-from eegnn.studies.pages import table_csv
+from eegnn.studies.pages import table_csv, trace
 from eegnn.studies.results_page import results_page
 
 ROOT = Path(__file__).parents[1]
@@ -72,3 +74,18 @@ def test_the_page_names_every_superseded_line(found: Collection) -> None:
     wanted = {source for results in lists for result in results for source in result.sources}
     assert len(named) == len(set(named))
     assert set(named) == wanted
+
+
+def test_every_number_is_traced_to_lines_whose_values_it_is_the_mean_of(found: Collection) -> None:
+    lines = {path.name: path.read_text("utf-8").splitlines() for path in RESULTS.glob("*.jsonl")}
+    for each in found.results:
+        for result in (*each.table, *each.superseded):
+            if not result.runs:
+                continue
+            traced = trace(result)["runs"]
+            assert result.mean == pytest.approx(fmean(run["value"] for run in traced))
+            for run in traced:
+                file, _, number = run["source"].partition(":")
+                line = json.loads(lines[file][int(number) - 1])
+                assert result.cell.quantity.read(line) == run["value"]
+                assert (line["command"], line["commit"]) == (run["command"], run["commit"])
