@@ -63,7 +63,7 @@ class Exits:
             layer=torch.full(units.shape[:1], layer, device=units.device),
             time=tau.sum(dim=0),
             tau=tau,
-            cost=units.new_tensor(layer / num_layers),
+            cost=units.new_full((), layer / num_layers),
             num_layers=num_layers,
             backend=backend,
         )
