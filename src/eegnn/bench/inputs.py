@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -36,6 +36,10 @@ class BenchmarkGraph:
     x: Tensor
     adj: Adjacency
     num_classes: int
+
+    def to(self, device: torch.device) -> BenchmarkGraph:
+        """Return a copy on a device."""
+        return replace(self, x=self.x.to(device), adj=self.adj.to(device))
 
 
 def benchmark_graph(name: str, data_dir: Path | None = None) -> BenchmarkGraph:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eegnn.compute import CPU, Compute
 from eegnn.studies.experiment import Measurement
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
@@ -35,6 +36,7 @@ class Runner:
         root: the data folder.
         measurement: done on each trained model, and written with its result.
         watch: called for each run when it starts and after each epoch.
+        compute: device and precision, which are recorded and do not make another run of it.
     """
 
     store: ResultStore
@@ -42,6 +44,7 @@ class Runner:
     root: Path | None = None
     measurement: Measurement | None = None
     watch: Watcher = lambda config, metrics: None
+    compute: Compute = CPU
 
     def run(self, configs: Sequence[Config], storage: str | None = None) -> list[Config]:
         """Do the runs.
@@ -113,13 +116,14 @@ class Runner:
 
         command = train_command(config)
         try:
-            train(config, folder, (folder / "config.json").exists(), self.root, on_epoch)
+            resume = (folder / "config.json").exists()
+            train(config, folder, resume, self.root, on_epoch, compute=self.compute)
         except TrainingError as error:
             return {"command": command, "failed": str(error), "config": config.model_dump()}
         if self.measurement is None:
             return result_of(RunFolder(folder), command)
-        measured = {self.measurement.field: self.measurement.measure(folder, self.root)}
-        return result_of(RunFolder(folder), command, **measured)
+        found = self.measurement.measure(folder, self.root, self.compute)
+        return result_of(RunFolder(folder), command, **{self.measurement.field: found})
 
 
 def train_command(config: Config) -> str:
