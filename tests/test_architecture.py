@@ -16,7 +16,16 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Lower layers first; a module may import from its own layer and from those before it.
 LAYERS = [
-    {"__version__", "_check", "_edge_list", "_edge_values", "_linear", "_spmm", "distributed"},
+    {
+        "__version__",
+        "_check",
+        "_edge_list",
+        "_edge_values",
+        "_linear",
+        "_spmm",
+        "compute",
+        "distributed",
+    },
     {"graph", "_graph_cache", "subgraph"},
     {"typing"},
     {"nn"},

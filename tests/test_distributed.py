@@ -67,6 +67,25 @@ def test_a_failure_is_reported_where_the_store_is_gone(monkeypatch: pytest.Monke
     assert distributed.is_first_failure()
 
 
+@pytest.mark.parametrize(
+    ("device", "backend"), [("cpu", "gloo"), ("mps", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")]
+)
+def test_tensors_of_cuda_devices_go_by_nccl(
+    monkeypatch: pytest.MonkeyPatch, device: str, backend: str
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    monkeypatch.setattr("atexit.register", lambda *given: None)
+    dist = torch.distributed
+    monkeypatch.setattr(dist, "init_process_group", lambda name, timeout: asked.append(name))
+    monkeypatch.setattr(dist, "new_group", lambda backend, timeout: asked.append(backend))
+    monkeypatch.setattr(dist, "get_rank", lambda: 1)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    assert (join(device).rank, asked) == (1, [backend, backend])
+
+
 @pytest.mark.slow
 def test_two_processes_infer_by_blocks_what_one_predicts(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

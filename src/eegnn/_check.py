@@ -8,6 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+#: Tensors whose entries are known to be finite, with their version counters.
+_FINITE: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 def integer(name: str, value: Any, at_least: int) -> int:
@@ -68,7 +72,33 @@ def features(name: str, value: Any, rows: int | None, channels: int, dtype: torc
             f"{name} has dtype {value.dtype}, but the model's weights are {dtype}: "
             f"convert one of them with .to()"
         )
+    finite(name, value)
+
+
+def finite(name: str, value: Tensor) -> None:
+    """Refuse a matrix with NaN or infinite entries.
+
+    A tensor is looked at once, and again when its version counter tells of a change: on a GPU every
+    look waits for the device.
+    """
+    if not value.is_inference() and _FINITE.get(value) == value._version:
+        return
     # One fast pass: a sum is finite unless an entry is not, or the entries are astronomically big.
     if not math.isfinite(value.detach().sum()) and not bool(value.isfinite().all()):
         row = int((~value.isfinite()).any(dim=1).nonzero()[0])
         raise ValueError(f"{name} holds NaN or infinite values, first in row {row}")
+    trust(value)
+
+
+def trust(value: Tensor) -> Tensor:
+    """Return a tensor that :func:`finite` need not look at: it was made of one that was checked."""
+    if not value.is_inference():  # it has no version counter
+        _FINITE[value] = value._version
+    return value
+
+
+def device(name: str, value: Any, wanted: torch.device, owner: str) -> None:
+    """Refuse what is on another device than its ``owner``."""
+    found = getattr(value, "device", wanted)
+    if isinstance(found, torch.device) and found != wanted:
+        raise ValueError(f"{name} is on {found}, but {owner} on {wanted}: move one of them")

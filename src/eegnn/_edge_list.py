@@ -57,11 +57,42 @@ def infer_num_nodes(edge_index: Tensor, batch: Tensor | None) -> int:
     return max(int(edge_index.max()) + 1, 0) if edge_index.numel() else 0
 
 
-def check_range(edge_index: Tensor, num_nodes: int) -> None:
+def read(*values: Tensor) -> list[int]:
+    """Return single integers, for which a GPU is waited for once."""
+    return torch.stack([value.long() for value in values]).tolist()
+
+
+def check_values(
+    edge_index: Tensor, num_nodes: int, batch: Tensor | None, num_graphs: int | None
+) -> tuple[Tensor | None, int, bool]:
+    """Refuse indices that are no nodes, and graphs that do not follow one another.
+
+    Returns:
+        A copy of ``batch``, the number of graphs, and whether there are self-loops.
+    """
+    if batch is not None:
+        batch = _check_batch(batch, num_nodes, edge_index)
+    values = [(edge_index[0] == edge_index[1]).any()]
+    if edge_index.numel():
+        values += torch.aminmax(edge_index)
+    if batch is not None and num_nodes:
+        values += [batch[0], batch[-1], (batch.diff() < 0).any()]
+    has_loops, *found = read(*values)
+    if edge_index.numel():
+        _check_range(found.pop(0), found.pop(0), num_nodes)
+    first, last, descends = found or (0, -1, 0)
+    if first < 0 or descends:
+        raise ValueError("batch must be non-negative and ascending, one graph after the other")
+    if batch is None:
+        if num_graphs not in (None, 1):
+            raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
+        return None, 1, bool(has_loops)
+    num_graphs = last + 1 if num_graphs is None else num_graphs
+    return batch, _check.integer("num_graphs", num_graphs, at_least=last + 1), bool(has_loops)
+
+
+def _check_range(low: int, high: int, num_nodes: int) -> None:
     """Refuse indices that are no nodes."""
-    if edge_index.numel() == 0:
-        return
-    low, high = (int(v) for v in torch.aminmax(edge_index))
     if low < 0:
         raise ValueError(f"edge_index holds {low}; indices of nodes start at 0")
     if high >= num_nodes:
@@ -71,38 +102,25 @@ def check_range(edge_index: Tensor, num_nodes: int) -> None:
         )
 
 
-def check_graphs(
-    batch: Tensor | None, num_graphs: int | None, num_nodes: int, edge_index: Tensor
-) -> tuple[Tensor | None, int]:
-    """Return ``batch`` and the number of graphs, once both are known to fit the edges."""
-    if batch is None:
-        if num_graphs not in (None, 1):
-            raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
-        return None, 1
-    batch = check_batch(batch, num_nodes, edge_index)
-    fewest = int(batch[-1]) + 1 if num_nodes else 0
-    num_graphs = fewest if num_graphs is None else num_graphs
-    return batch, _check.integer("num_graphs", num_graphs, at_least=fewest)
-
-
-def check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
+def _check_batch(batch: Tensor, num_nodes: int, edge_index: Tensor) -> Tensor:
     """Return a copy of ``batch``, the graph of each node."""
     _check.tensor("batch", batch)
     if batch.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"batch must have dtype int64, got {batch.dtype}")
     if batch.shape != (num_nodes,):
         raise ValueError(f"batch must have shape [{num_nodes}], got {list(batch.shape)}")
-    batch = batch.to(torch.int64, copy=True)  # later changes to the caller's tensor stay outside
-    if num_nodes and (int(batch[0]) < 0 or bool((batch.diff() < 0).any())):
-        raise ValueError("batch must be non-negative and ascending, one graph after the other")
+    _check.device("batch", batch, edge_index.device, "edge_index is")
+    return batch.to(torch.int64, copy=True)  # later changes to the caller's tensor stay outside
+
+
+def refuse_crossing(edge_index: Tensor, batch: Tensor) -> None:
+    """Name the first edge that joins two graphs."""
     crossing = batch[edge_index[0]] != batch[edge_index[1]]
-    if bool(crossing.any()):
-        u, v = edge_index[:, int(crossing.nonzero()[0])].tolist()
-        raise ValueError(
-            f"edge_index joins node {u} of graph {int(batch[u])} with node {v} of graph "
-            f"{int(batch[v])}; an edge must stay within a graph of the batch"
-        )
-    return batch
+    u, v = edge_index[:, int(crossing.nonzero()[0])].tolist()
+    raise ValueError(
+        f"edge_index joins node {u} of graph {int(batch[u])} with node {v} of graph "
+        f"{int(batch[v])}; an edge must stay within a graph of the batch"
+    )
 
 
 def check_edge_weight(edge_weight: Tensor, num_columns: int) -> None:
@@ -116,7 +134,7 @@ def check_edge_weight(edge_weight: Tensor, num_columns: int) -> None:
     if not edge_weight.is_floating_point():
         raise TypeError(f"edge_weight must be floating point, got {edge_weight.dtype}")
     if num_columns:
-        low, high = (float(value) for value in torch.aminmax(edge_weight.detach()))
+        low, high = torch.stack(torch.aminmax(edge_weight.detach())).tolist()
         if not (low >= 0 and high < math.inf):
             raise ValueError(
                 f"edge_weight must be finite and non-negative, since degrees are sums of it, "

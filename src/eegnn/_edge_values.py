@@ -5,6 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+#: Types of devices that have no float64.
+WITHOUT_FLOAT64 = {"mps"}
+
+
+def widest_float(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 where the device has nothing wider."""
+    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
+
 
 def match_columns(
     edge_index: Tensor, row: Tensor, col: Tensor, num_nodes: int, directed: bool
@@ -32,12 +40,22 @@ def match_columns(
     return column[order], entry
 
 
-def share_of_edge(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Return 1 / (columns that name the same undirected edge) for each column; 0 for self-loops."""
-    row, col = edge_index.long()
-    pair = torch.minimum(row, col) * num_nodes + torch.maximum(row, col)
-    _, edge, count = torch.unique(pair, return_inverse=True, return_counts=True)
-    return count[edge].to(torch.float64).reciprocal().masked_fill(row == col, 0.0)
+def share_of_edge(edge_index: Tensor, row: Tensor, col: Tensor, num_nodes: int) -> Tensor:
+    """Return 1 / (columns that name the same undirected edge) for each column; 0 for self-loops.
+
+    Args:
+        edge_index: ``[2, E]``.
+        row, col: ``[num_edges]`` each, the CSR entries in their order.
+        num_nodes: number of nodes.
+    """
+    source, target = edge_index.long()
+    is_edge = source != target
+    known = torch.cat([row * num_nodes + col, row.new_full((1,), num_nodes**2)])  # ascending
+    pair = torch.minimum(source, target) * num_nodes + torch.maximum(source, target)
+    entry = torch.searchsorted(known, pair)  # anything for a self-loop, which counts for nothing
+    count = torch.zeros_like(known).index_add_(0, entry, is_edge.long())
+    share = count[entry].to(widest_float(edge_index.device)).reciprocal()
+    return share.masked_fill(~is_edge, 0.0)
 
 
 def weighted_values(

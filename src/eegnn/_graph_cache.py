@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakIdKeyDictionary
+from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
 from eegnn import _check
 from eegnn.graph import Adjacency
 
 _SEEN: WeakIdKeyDictionary = WeakIdKeyDictionary()
+#: A tensor, weakly, and its version counter: after a change it is another one.
+_Reference = tuple[WeakIdRef, int]
 
 
 def adjacency_of(
@@ -57,6 +60,7 @@ def adjacency_for(
             f"data.to_homogeneous())"
         )
     _check.tensor("h", h)
+    _check.device("edge_index", edge_index, h.device, "h is")
     adj = adjacency_of(edge_index, h.size(0), batch, batch_size, edge_weight)
     if adj.num_nodes != h.size(0):
         raise ValueError(f"h must have a row for each of {adj.num_nodes} nodes, got {h.size(0)}")
@@ -70,17 +74,40 @@ def _remembered(
     if not weak or edge_index.is_inference():  # no version counter
         return Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
     sizes = (num_nodes, num_graphs)
-    seen: tuple[int, tuple[int | None, int | None], Adjacency] | None = _SEEN.get(edge_index)
-    if seen is not None and seen[:2] == (edge_index._version, sizes):
-        adj = seen[2]
-        if _same_batch(adj.batch, batch):
-            return adj
+    seen: _Seen | None = _SEEN.get(edge_index)
+    if seen is not None and seen.fits(edge_index._version, sizes, batch):
+        return seen.adj
     adj = Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
-    _SEEN[edge_index] = (edge_index._version, sizes, adj)  # reading a COO matrix counts as a change
+    # Reading a COO matrix counts as a change: its version is that after it was read.
+    _SEEN[edge_index] = _Seen(edge_index._version, sizes, _reference(batch), adj)
     return adj
 
 
-def _same_batch(known: Tensor | None, given: Tensor | None) -> bool:
-    if known is None or not isinstance(given, Tensor):
-        return known is given
-    return given.dtype in (torch.int64, torch.int32) and torch.equal(known, given.long())
+@dataclass(frozen=True)
+class _Seen:
+    """The graph of an edge list, and what it was made with."""
+
+    version: int
+    sizes: tuple[int | None, int | None]
+    batch: _Reference | None
+    adj: Adjacency
+
+    def fits(
+        self, version: int, sizes: tuple[int | None, int | None], batch: Tensor | None
+    ) -> bool:
+        """Whether it was made of an edge list of this version, and of a ``batch`` that is equal."""
+        known = self.adj.batch
+        if (self.version, self.sizes) != (version, sizes):
+            return False
+        if known is None or not isinstance(batch, Tensor):
+            return known is batch
+        if self.batch is not None and self.batch == _reference(batch):  # no look at a GPU's memory
+            return True
+        return batch.dtype in (torch.int64, torch.int32) and torch.equal(known, batch.long())
+
+
+def _reference(tensor: Tensor | None) -> _Reference | None:
+    """Return what is equal as long as it is the same tensor with the same numbers."""
+    if not isinstance(tensor, Tensor) or tensor.is_inference():
+        return None
+    return WeakIdRef(tensor), tensor._version

@@ -18,6 +18,8 @@ _LIBRARY.define(
 )
 
 
+#: Types of devices that multiply CSR matrices. On others, such as MPS, rows are gathered and added.
+CSR_DEVICES = {"cpu", "cuda"}
 #: From this many columns on, the kernel of embedding_bag is the faster one.
 BAG_WIDTH = 16
 
@@ -34,11 +36,20 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
         return embedding_bag(
             col, x, rowptr, mode="sum", per_sample_weights=value, include_last_offset=True
         )
-    matrix = torch.sparse_csr_tensor(rowptr, col, value, shape, check_invariants=False)
+    if x.device.type not in CSR_DEVICES:
+        terms = x.index_select(0, col) * value.view(-1, *[1] * (x.dim() - 1))
+        return x.new_zeros(shape[0], *x.shape[1:]).index_add_(0, _rows(rowptr, col), terms)
+    parts = (rowptr, col, value, shape)
+    matrix = torch.sparse_csr_tensor(*parts, device=x.device, check_invariants=False)
     if not torch.is_autocast_enabled(x.device.type):
         return matrix @ x
     with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
         return matrix @ x
+
+
+def _rows(rowptr: Tensor, col: Tensor) -> Tensor:
+    """The row of each CSR entry."""
+    return torch.repeat_interleave(rowptr.diff(), output_size=col.numel())
 
 
 def _fake(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
@@ -54,8 +65,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor | None, None, 
     rowptr, col, value, transposed, x = ctx.saved_tensors
     by_value = by_x = None
     if ctx.needs_input_grad[2]:
-        row = torch.repeat_interleave(rowptr.diff(), output_size=col.numel())
-        by_value = grad.index_select(0, row) * x.index_select(0, col)
+        by_value = grad.index_select(0, _rows(rowptr, col)) * x.index_select(0, col)
         by_value = by_value.sum(dim=-1) if x.dim() == 2 else by_value
     if ctx.needs_input_grad[4]:
         by_x = spmm(rowptr, col, transposed, value, grad)

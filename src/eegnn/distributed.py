@@ -117,22 +117,28 @@ def launched_by_torchrun() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "LOCAL_RANK" in os.environ
 
 
-def join() -> Ranks:
-    """Connect to the other processes that ``torchrun`` started, if it started several."""
+def join(device: str = "cpu") -> Ranks:
+    """Connect to the other processes that ``torchrun`` started, if it started several.
+
+    Args:
+        device: the type of device whose tensors are exchanged, beside those of the CPU.
+    """
     if not launched_by_torchrun():
         return ALONE
+    backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
     # torchrun ends the others when one has died: they are to say so instead of just ending.
     signal.signal(signal.SIGTERM, _raise_rank_lost)
     with _raising_rank_lost():
         if not dist.is_initialized():
-            dist.init_process_group("gloo", timeout=SETUP_TIMEOUT)
+            dist.init_process_group(backend, timeout=SETUP_TIMEOUT)
             atexit.register(_leave)
-        step_group = dist.new_group(backend="gloo", timeout=STEP_TIMEOUT)
+        step_group = dist.new_group(backend=backend, timeout=STEP_TIMEOUT)
     return Ranks(dist.get_rank(), dist.get_world_size(), step_group)
 
 
 def _leave() -> None:
-    """End the threads of gloo; if they outlived the interpreter, they could abort the process."""
+    """End the threads of the backend, which could abort the process if they outlived the
+    interpreter."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -161,7 +167,8 @@ def _raise_rank_lost(signum: int, frame: Any) -> None:
 
 @contextmanager
 def _raising_rank_lost() -> Iterator[None]:
-    """Turn an error of gloo (a closed connection, or no answer in time) into :class:`RankLost`."""
+    """Turn an error of gloo or NCCL (a closed connection, or no answer in time) into
+    :class:`RankLost`."""
     try:
         yield
     except RankLost:

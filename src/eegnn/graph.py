@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import torch
@@ -19,12 +20,13 @@ from eegnn import _check
 from eegnn._edge_list import (
     check_edge_index,
     check_edge_weight,
-    check_graphs,
-    check_range,
+    check_values,
     from_sparse,
     infer_num_nodes,
+    read,
+    refuse_crossing,
 )
-from eegnn._edge_values import match_columns, share_of_edge, weighted_values
+from eegnn._edge_values import match_columns, share_of_edge, weighted_values, widest_float
 from eegnn._spmm import spmm
 
 Norm = Literal["sym", "mean", "sum"]
@@ -133,11 +135,11 @@ class Adjacency:
         if num_nodes is None:
             num_nodes = infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0)
-        check_range(edge_index, n)
-        batch, num_graphs = check_graphs(batch, num_graphs, n, edge_index)
-        key, listed = _entries(edge_index, n, directed)
+        batch, num_graphs, has_loops = check_values(edge_index, n, batch, num_graphs)
+        key, listed = _entries(edge_index, n, directed, has_loops, batch)
         row, col = key // max(n, 1), key % max(n, 1)
-        degree = torch.bincount(row, minlength=n)
+        # What bincount does too, but for that a GPU would be waited for.
+        degree = row.new_zeros(n).index_add_(0, row, torch.ones_like(row))
         dtype = torch.int32 if max(key.numel(), n) < 2**31 else torch.int64
         adj = cls(
             rowptr=row_pointer(degree, dtype),
@@ -149,7 +151,8 @@ class Adjacency:
         )
         if listed is not None:
             adj.listed = listed
-            adj.weighted_degree = adj._make_values(listed.to(torch.float64), adj._values)
+            ones = listed.to(widest_float(listed.device))
+            adj.weighted_degree = adj._make_values(ones, adj._values)
         return adj if edge_weight is None else adj.weighted(edge_weight)
 
     def weighted(self, edge_weight: Tensor) -> Adjacency:
@@ -211,6 +214,11 @@ class Adjacency:
         return graph
 
     @property
+    def device(self) -> torch.device:
+        """Where the structure is."""
+        return self.col.device
+
+    @property
     def num_nodes(self) -> int:
         """Number of nodes :math:`n`."""
         return self.rowptr.numel() - 1
@@ -234,9 +242,7 @@ class Adjacency:
     def row(self) -> Tensor:
         """``int64 [num_edges]``: the row of each CSR entry."""
         if self._row is None:
-            self._row = torch.repeat_interleave(
-                torch.arange(self.num_nodes, device=self.col.device), self.rowptr.diff().long()
-            )
+            self._row = self._of_rows(torch.arange(self.num_nodes, device=self.device))
         return self._row
 
     @property
@@ -263,10 +269,9 @@ class Adjacency:
     def ptr(self) -> Tensor:
         """``int32 [num_graphs + 1]``, or ``int64``: where the nodes of each graph begin."""
         if self._ptr is None:
-            sizes = torch.tensor([self.num_nodes], device=self.col.device)
-            if self.batch is not None:
-                sizes = torch.bincount(self.batch, minlength=self.num_graphs)
-            self._ptr = row_pointer(sizes, self.rowptr.dtype)
+            batch = self.degree.new_zeros(self.num_nodes) if self.batch is None else self.batch
+            graphs = torch.arange(self.num_graphs + 1, device=self.device)
+            self._ptr = torch.searchsorted(batch, graphs).to(self.rowptr.dtype)
         return self._ptr
 
     def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
@@ -314,18 +319,42 @@ class Adjacency:
         """
         row, col = self._source_columns().long()
         if self._column_weight is None:
-            self._column_weight = share_of_edge(self._source_columns(), self.num_nodes)
+            entries = (self.row, self.col, self.num_nodes)
+            self._column_weight = share_of_edge(self._source_columns(), *entries)
         weighted = edge_attr * self._column_weight.to(edge_attr.dtype).unsqueeze(-1)
         if self._column_mask is not None:
             weighted = weighted * self._column_mask.unsqueeze(-1)
         out = edge_attr.new_zeros(self.num_nodes, edge_attr.size(-1))
         return out.index_add(0, row, weighted).index_add(0, col, weighted)
 
-    def to(self, device: torch.device | str) -> Adjacency:
+    # PyG's ``Data`` calls these four of whatever it holds.
+    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> Adjacency:
         """Return a copy on another device."""
-        moved = copy.copy(self)
-        moved.__dict__ = tree_map_only(Tensor, lambda tensor: tensor.to(device), vars(self))
-        return moved
+        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def cpu(self) -> Adjacency:
+        """Return a copy on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | str | None = None, non_blocking: bool = False) -> Adjacency:
+        """Return a copy on a CUDA device."""
+        return self.to("cuda" if device is None else device, non_blocking)
+
+    def pin_memory(self) -> Adjacency:
+        """Return a copy in memory from which a GPU reads while other work goes on."""
+        return self._map(Tensor.pin_memory)
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> Adjacency:
+        changed: dict[int, Tensor] = {}  # what is one tensor here is one tensor there
+
+        def change(tensor: Tensor) -> Tensor:
+            if id(tensor) not in changed:
+                changed[id(tensor)] = function(tensor)
+            return changed[id(tensor)]
+
+        copied = copy.copy(self)
+        copied.__dict__ = tree_map_only(Tensor, change, vars(self))
+        return copied
 
     @property
     def num_edge_columns(self) -> int | None:
@@ -339,12 +368,11 @@ class Adjacency:
             if self.has_own_values:
                 return self._converted_values(norm, dtype)
             if norm == "sum":
-                value = transposed = torch.ones(self.num_edges, dtype=dtype, device=self.col.device)
+                value = transposed = torch.ones(self.num_edges, dtype=dtype, device=self.device)
             else:
                 # A node with an entry has degree ≥ 1: no division by zero.
-                degree = self.degree.to(torch.float64).clamp(min=1)
-                target = torch.repeat_interleave(degree, self.rowptr.diff())
-                source = degree.index_select(0, self.col)
+                degree = self.degree.to(widest_float(self.device)).clamp(min=1)
+                target, source = self._of_rows(degree), degree.index_select(0, self.col)
                 if norm == "sym":
                     value = transposed = (target * source).rsqrt().to(dtype)
                 else:
@@ -376,6 +404,10 @@ class Adjacency:
         if self._opposite is None:  # entries sorted by column, then by row
             self._opposite = self.col.argsort(stable=True)
         return self._opposite
+
+    def _of_rows(self, value: Tensor) -> Tensor:
+        """From a value ``[n]`` of each node to one of each CSR entry in its row."""
+        return torch.repeat_interleave(value, self.rowptr.diff(), output_size=self.num_edges)
 
     def _source_columns(self) -> Tensor:
         """The ``edge_index`` given to :meth:`from_edge_index`."""
@@ -416,13 +448,20 @@ def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.nn.functional.pad(count.cumsum(0), (1, 0)).to(dtype)
 
 
-def _entries(edge_index: Tensor, n: int, directed: bool | None) -> tuple[Tensor, Tensor | None]:
+def _entries(
+    edge_index: Tensor, n: int, directed: bool | None, has_loops: bool, batch: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
     """Return the CSR entries as ``row * n + col``, ascending, and ``Adjacency.listed``."""
     source, target = edge_index.long()
-    keep = source != target
-    key = torch.unique(target[keep] * n + source[keep])
-    transposed = torch.sort((key % max(n, 1)) * n + key // max(n, 1)).values
-    if torch.equal(key, transposed):
+    key = target * n + source
+    key = torch.unique(key[source != target] if has_loops else key)
+    row, col = key // max(n, 1), key % max(n, 1)
+    transposed = torch.sort(col * n + row).values
+    crosses = row[:0] if batch is None else batch[row] != batch[col]
+    is_symmetric, is_crossing = read((key == transposed).all(), crosses.any())
+    if batch is not None and is_crossing:
+        refuse_crossing(edge_index, batch)
+    if is_symmetric:
         return key, None
     if directed is None:
         warnings.warn(

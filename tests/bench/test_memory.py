@@ -6,6 +6,7 @@ import pytest
 
 from eegnn import SASGNN
 from eegnn.bench import memory
+from eegnn.compute import CPU
 from tests.bench.inputs import small_graph
 
 
@@ -41,4 +42,4 @@ def test_recompute_keeps_little_beyond_the_states(monkeypatch: pytest.MonkeyPatc
 
 def test_the_peak_of_a_step_is_measured() -> None:
     graph = small_graph()
-    assert memory._peak(graph.x, graph.adj.edge_index, "EEGNN", 2, 2, False) >= 0
+    assert memory._peak(CPU, graph.x, graph.adj.edge_index, "EEGNN", 2, 2, False) >= 0

@@ -4,13 +4,14 @@ import pytest
 import torch
 
 from eegnn.bench import timing
+from eegnn.compute import Compute
 
 
 def test_calls_take_turns_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
     durations = {"fast": iter([9.0, 1.0, 5.0, 2.0]), "other": iter([1.0, 3.0, 3.0, 4.0])}
 
-    def seconds(call: object) -> float:
+    def seconds(call: object, compute: Compute) -> float:
         name = call()  # type: ignore[operator]
         called.append(name)
         return next(durations[name])
@@ -25,7 +26,7 @@ def test_calls_take_turns_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_slow_calls_take_a_tenth_of_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     count = {"slow": 0, "fast": 0}
 
-    def seconds(call: object) -> float:
+    def seconds(call: object, compute: Compute) -> float:
         name = call()  # type: ignore[operator]
         count[name] += 1
         return 3.0 if name == "slow" else 0.1

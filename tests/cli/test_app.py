@@ -40,6 +40,7 @@ HELPS: list[list[str]] = [
     ["predict"],
     ["calibrate"],
     ["report"],
+    ["card"],
     ["reproduce"],
     ["datasets"],
     ["bench"],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from eegnn.data.categories import ATOMS, BONDS, one_hot, width
+from eegnn.data.categories import ATOMS, BONDS, check_categories, one_hot, width
 
 
 def by_hand(features: NDArray[Any], sizes: tuple[int, ...]) -> list[list[float]]:
@@ -38,22 +38,22 @@ def drawn(n: int, sizes: tuple[int, ...], numbers: int = 0, seed: int = 0) -> ND
 )
 def test_every_kind_gets_a_column(sizes: tuple[int, ...], n: int, numbers: int) -> None:
     features = drawn(n, sizes, numbers)
-    found = one_hot("x", torch.from_numpy(features), sizes)
+    found = one_hot(torch.from_numpy(features), sizes)
     assert found.tolist() == by_hand(features, sizes)
     assert found.size(1) == width(features.shape[1], sizes)
 
 
 def test_integers_become_float32_and_numbers_keep_their_precision() -> None:
     codes = torch.tensor([[1, 0], [0, 2]])
-    assert one_hot("x", codes, (2, 3)).dtype == torch.float32
-    assert one_hot("x", codes.int(), (2, 3)).tolist() == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+    assert one_hot(codes, (2, 3)).dtype == torch.float32
+    assert one_hot(codes.int(), (2, 3)).tolist() == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
     for dtype in (torch.float32, torch.float64):
-        assert one_hot("x", codes.to(dtype), (2, 3)).dtype == dtype
+        assert one_hot(codes.to(dtype), (2, 3)).dtype == dtype
 
 
 def test_without_categories_nothing_is_copied() -> None:
     x = torch.rand(3, 2)
-    assert one_hot("x", x, ()) is x
+    assert one_hot(x, ()) is x
     assert width(2, ()) == 2
 
 
@@ -62,7 +62,7 @@ def test_a_linear_layer_on_them_is_a_sum_of_embeddings() -> None:
     codes = torch.from_numpy(drawn(20, ATOMS)).long()
     expected: Tensor = sum(table(codes[:, k]) for k, table in enumerate(tables))
     weight = torch.cat([table.weight for table in tables])
-    assert torch.allclose(one_hot("x", codes, ATOMS) @ weight, expected, atol=1e-6)
+    assert torch.allclose(one_hot(codes, ATOMS) @ weight, expected, atol=1e-6)
 
 
 def test_the_sizes_are_those_of_ogb() -> None:
@@ -78,17 +78,18 @@ def test_what_is_no_category_is_named(value: float, shown: str) -> None:
     features = torch.zeros(5, 3)
     features[4, 1] = value
     with pytest.raises(ValueError, match=rf"x: column 1 must hold .* in 0 … 2, got {shown}"):
-        one_hot("x", features, (2, 3))
+        check_categories("x", features, (2, 3))
     features[4, 1], features[4, 2] = 2, value
     if not np.isnan(value):
-        assert one_hot("x", features, (2, 3))[4].tolist() == pytest.approx([1, 0, 0, 0, 1, value])
+        check_categories("x", features, (2, 3))
+        assert one_hot(features, (2, 3))[4].tolist() == pytest.approx([1, 0, 0, 0, 1, value])
 
 
 def test_integers_out_of_range_are_named() -> None:
     with pytest.raises(ValueError, match=r"edge_attr: column 0 .* in 0 … 4, got 5"):
-        one_hot("edge_attr", torch.tensor([[4, 0, 0], [5, 0, 0]]), BONDS)
+        check_categories("edge_attr", torch.tensor([[4, 0, 0], [5, 0, 0]]), BONDS)
 
 
 def test_columns_that_are_missing_are_missed() -> None:
     with pytest.raises(ValueError, match=r"x must have shape \[n, 9 or more\].*got \[3, 8\]"):
-        one_hot("x", torch.zeros(3, 8), ATOMS)
+        check_categories("x", torch.zeros(3, 8), ATOMS)

@@ -117,7 +117,7 @@ def test_a_model_that_halts_without_an_exit_loop_has_exits(
     model = RunFolder(run).model()
     assert isinstance(model, APGCN)
     torch.nn.init.constant_(model.halt.bias, 1.0)
-    monkeypatch.setattr(RunFolder, "model", lambda folder: model)
+    monkeypatch.setattr(RunFolder, "model", lambda folder, device: model)
     found = run_content(run)
     assert sum(found["left"]["histogram"][:-1]) > 0
     assert found["exits"]
@@ -130,7 +130,7 @@ def test_weights_that_are_not_numbers_are_shown_as_such(
     run = trained(tmp_path / "run", node_problem(), monkeypatch)
     model = RunFolder(run).model()
     torch.nn.init.constant_(model.encoder.bias, float("nan"))
-    monkeypatch.setattr(RunFolder, "model", lambda folder: model)
+    monkeypatch.setattr(RunFolder, "model", lambda folder, device: model)
     found = run_content(run)
     assert found["test"] is None
     assert found["dirichlet"] == [None] * 5

@@ -43,6 +43,6 @@ def test_the_report_of_a_run_says_what_was_reached_and_where_it_is() -> None:
     assert said == [
         ["test", "roc_auc", "0.9123   (validation 0.9000, epoch 57 of 300)"],
         ["exit", "layers", "2 to 19, median 7.5, of 20"],
-        ["size", "and", "time     12,345 parameters, 61 s"],
+        ["size", "and", "time     12,345 parameters, 61 s on cpu"],
         ["learning", "curves", "runs/a/curves.png"],
     ]

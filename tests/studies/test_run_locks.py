@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from eegnn.compute import Compute
 from eegnn.studies import runner
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
 from eegnn.studies.runner import Runner
@@ -199,7 +200,7 @@ def test_what_was_known_before_is_shared(
 def test_failures_are_shared_too(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def diverge(wanted: Config, folder: Path, *others: object) -> None:
+    def diverge(wanted: Config, folder: Path, *others: object, compute: Compute) -> None:
         folder.mkdir(parents=True)
         raise TrainingError("the loss is nan")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from eegnn.compute import Compute
 from eegnn.studies import runner
 from eegnn.studies.experiment import NO_MODEL, DataMeasurement, Measurement, Scope
 from eegnn.studies.runner import Runner, train_command
@@ -96,7 +97,7 @@ def test_a_run_that_diverges_is_written_down_and_not_tried_again(
 ) -> None:
     tried: list[Config] = []
 
-    def diverge(wanted: Config, folder: Path, *others: object) -> None:
+    def diverge(wanted: Config, folder: Path, *others: object, compute: Compute) -> None:
         folder.mkdir(parents=True)
         tried.append(wanted)
         raise TrainingError("the loss is nan at epoch 3")
@@ -118,7 +119,7 @@ def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_coun
     runner_in(tmp_path).run([config()])
     seen: list[Path] = []
 
-    def measure(run: Path, root: Path | None) -> int:
+    def measure(run: Path, root: Path | None, compute: Compute) -> int:
         assert (run / "model.safetensors").exists()
         seen.append(run)
         return 42

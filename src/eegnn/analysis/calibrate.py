@@ -25,6 +25,7 @@ from eegnn.analysis.exit_rule import (
 )
 from eegnn.analysis.layers import LayerOutputs, outputs_by_part
 from eegnn.analysis.run import open_run
+from eegnn.compute import CPU, Compute
 from eegnn.io import write_atomically
 from eegnn.nn.exit_model import ExitModel
 from eegnn.train.batches import Batches
@@ -142,17 +143,18 @@ class Calibration:
         return -score if self.metric in ERRORS else score
 
 
-def calibrate_run(run: Path, data_dir: Path | None = None) -> Calibration:
+def calibrate_run(run: Path, data_dir: Path | None = None, compute: Compute = CPU) -> Calibration:
     """Measure what the exit rules of a run, whose model has exits, cost and score.
 
     Nothing is written.
     """
     RunFolder(run).config()  # raises an error where there is no run
     weights = _checksum(run)  # of the files before they are read, should the run go on meanwhile
-    model, batches = open_run(run, data_dir)
+    model, batches = open_run(run, data_dir, compute)
     if not isinstance(model, ExitModel):
         raise ValueError(f"{run} must hold a model with exits, such as EEGNN, got {model!r}")
-    problem, outputs = batches.problem, outputs_by_part(model, batches, PARTS)
+    with compute.autocast():
+        problem, outputs = batches.problem, outputs_by_part(model, batches, PARTS)
     val_outputs = outputs["val"][0]
 
     def measure_by_replay(part: str, threshold: float | None, limit: int | None) -> Point:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from eegnn._edge_values import widest_float
 from eegnn.graph import Adjacency
 
 #: Numbers that are held at once.
@@ -26,9 +27,10 @@ def dirichlet_energy(h: Tensor, adj: Adjacency) -> Tensor:
         adj: the graph.
 
     Returns:
-        ``float64``, a scalar or ``[L + 1]``.
+        ``float64`` (``float32`` on MPS), a scalar or ``[L + 1]``.
     """
-    scaled = h.double() * (adj.degree + 1).double().rsqrt().unsqueeze(-1)
+    wide = widest_float(h.device)
+    scaled = h.to(wide) * (adj.degree + 1).to(wide).rsqrt().unsqueeze(-1)
     first, second = adj.edge_index
     once = first < second
     first, second = first[once], second[once]

@@ -84,8 +84,8 @@ def spread_thresholds(outputs: LayerOutputs, steps: int = 100) -> list[float]:
     values, where rounding cannot change which units leave. 0 (all leave after one step) and 1 (none
     leaves before the last) are always among them.
     """
-    log_stay = _decisions(outputs).double()
-    left = np.sort(-np.expm1(log_stay.cpu().numpy().ravel()))
+    log_stay = _decisions(outputs).cpu().double()
+    left = np.sort(-np.expm1(log_stay.numpy().ravel()))
     left = left[~np.isnan(left)]
     cut = np.linspace(0, left.size, steps + 1).round().astype(int)
     cut = cut[(cut > 0) & (cut < left.size)]
@@ -105,7 +105,7 @@ def point_of(
     :func:`~eegnn.train.metrics.score_of`.
     """
     out, layer = replay(outputs, exit_threshold, max_layers)
-    cost = float(layer.double().mean()) / outputs.num_layers
+    cost = float(layer.cpu().double().mean()) / outputs.num_layers
     return Point(exit_threshold, max_layers, cost, score_of(out, y, metric, scale))
 
 

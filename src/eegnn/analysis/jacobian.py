@@ -58,6 +58,9 @@ def graph_jacobian(step: Step, h: Tensor, adj: Adjacency) -> Tensor:
 
 
 def spectrum(matrix: Tensor) -> Tensor:
-    """Return the eigenvalues ``complex128 [k]`` of a matrix ``[k, k]``, largest real part first."""
-    values = torch.linalg.eigvals(matrix.double())
+    """Return the eigenvalues ``complex128 [k]`` of a matrix ``[k, k]``, largest real part first.
+
+    They are computed on the CPU, wherever the matrix is.
+    """
+    values = torch.linalg.eigvals(matrix.cpu().double())
     return values[values.real.argsort(descending=True)]

@@ -49,6 +49,13 @@ class LayerOutputs:
         """Outputs ``[U, C]`` of units that leave after ``layer`` ``[U]`` steps, 1 … L."""
         return self.out[layer - 1, torch.arange(self.num_units, device=layer.device)]
 
+    def cpu(self) -> LayerOutputs:
+        """The same on the CPU, outputs at least in single precision."""
+        full = torch.promote_types(self.out.dtype, torch.float32)
+        log_stay = None if self.log_stay is None else self.log_stay.cpu()
+        own = (self.own_out.cpu().to(full), self.own_layer.cpu())
+        return LayerOutputs(self.out.cpu().to(full), log_stay, *own, self.replayable)
+
     def select(self, index: Tensor | None) -> LayerOutputs:
         """The outputs of some units; ``None`` for all."""
         if index is None:
@@ -89,24 +96,28 @@ def outputs_by_part(
 ) -> dict[str, tuple[LayerOutputs, Tensor]]:
     """:func:`outputs_by_layer` of the units of each part of a problem, and their labels.
 
-    A single graph is passed through the model once for all parts.
+    Both are on the CPU. A single graph is passed through the model once for all parts.
     """
     whole = batches.whole()
     if whole is not None:
         outputs = _outputs(model, whole)
-        targets = {name: batches.part(name)[0] for name in parts}
-        return {name: (outputs.select(part.index), part.labels) for name, part in targets.items()}
+        found = {}
+        for name in parts:
+            part = batches.part(name)[0]
+            index = None if part.index is None else part.index.cpu()
+            found[name] = outputs.select(index), part.labels.cpu()
+        return found
     return {
         name: (
             _concatenate([_outputs(model, batch) for batch in batches.part(name)]),
-            torch.cat([batch.labels for batch in batches.part(name)]),
+            torch.cat([batch.labels.cpu() for batch in batches.part(name)]),
         )
         for name in parts
     }
 
 
 def _outputs(model: GraphModel, batch: MiniBatch) -> LayerOutputs:
-    return outputs_by_layer(model, batch.x, batch.adj, batch.edge_attr)
+    return outputs_by_layer(model, batch.x, batch.adj, batch.edge_attr).cpu()
 
 
 def _concatenate(outputs: Sequence[LayerOutputs]) -> LayerOutputs:

@@ -71,4 +71,4 @@ def oracle(
 
 
 def _mean(values: Tensor) -> float:
-    return float(values.double().mean())
+    return float(values.cpu().double().mean())

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from eegnn.compute import CPU, Compute
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches
 from eegnn.train.prepare import prepare
 from eegnn.train.run import RunFolder
 
 
-def open_run(run: Path, data_dir: Path | None = None) -> tuple[GraphModel, Batches]:
-    """Load the model of a run's best epoch, and its problem as the run saw it."""
+def open_run(
+    run: Path, data_dir: Path | None = None, compute: Compute = CPU
+) -> tuple[GraphModel, Batches]:
+    """Load the model of a run's best epoch, and its problem as the run saw it, onto a device."""
     folder = RunFolder(run)
-    config, model = folder.config(), folder.model()
-    return model, Batches(prepare(config, data_dir), config.batch_size, model.edge_dim is not None)
+    config, model = folder.config(), folder.model(compute.device)
+    problem, with_edges = prepare(config, data_dir), model.edge_dim is not None
+    return model, Batches(problem, config.batch_size, with_edges, compute=compute)

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from eegnn import _check
+from eegnn._edge_values import widest_float
 from eegnn.analysis.states import states_by_layer
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
@@ -39,28 +40,28 @@ def layer_sensitivity(
         copies: how many products run together; memory grows with it.
 
     Returns:
-        ``float64 [L]``: :math:`S_0, \dots, S_{L-1}`. (:math:`S_L` is 0, since no node is its own
-        neighbour.)
+        ``float64 [L]`` (``float32`` on MPS): :math:`S_0, \dots, S_{L-1}`. (:math:`S_L` is 0, since
+        no node is its own neighbour.)
     """
     _check.integer("copies", copies, at_least=1)
     adj = Adjacency.from_edge_index(edge_index, None if x is None else x.size(0))
     n = adj.num_nodes
     data = Data(x=x, edge_index=edge_index, edge_attr=edge_attr, num_nodes=n)
-    copied = Batch.from_data_list([data] * copies)
+    copied = Batch.from_data_list([data] * copies).to(adj.device)  # PyG numbers graphs on the CPU
     with torch.enable_grad():
         *before, last = states_by_layer(
             model, copied.x, copied.edge_index, copied.edge_attr, copied.batch
         )
-    width = last.size(1)
-    adjacent = torch.zeros(n, n, dtype=torch.float64)
+    width, wide = last.size(1), widest_float(adj.device)
+    adjacent = last.new_zeros(n, n, dtype=wide)
     adjacent[adj.row, adj.col.long()] = 1.0
-    total = torch.zeros(len(before), dtype=torch.float64)
-    for rows in torch.arange(n * width).split(copies):
-        seed = torch.zeros(copies, n * width, dtype=last.dtype)
-        seed[torch.arange(rows.numel()), rows] = 1.0
+    total = last.new_zeros(len(before), dtype=wide)
+    for rows in torch.arange(n * width, device=adj.device).split(copies):
+        seed = last.new_zeros(copies, n * width)
+        seed[torch.arange(rows.numel(), device=adj.device), rows] = 1.0
         found = torch.autograd.grad(
             last, before, seed.view_as(last), retain_graph=True, materialize_grads=True
         )
-        size = torch.stack(found).view(len(before), copies, n, width).double().abs().sum(dim=-1)
+        size = torch.stack(found).view(len(before), copies, n, width).to(wide).abs().sum(dim=-1)
         total += (size[:, : rows.numel()] * adjacent[rows // width]).sum(dim=(1, 2))
     return total

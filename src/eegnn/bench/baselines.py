@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_csr_tensor
 
+from eegnn._spmm import CSR_DEVICES
 from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
 from eegnn.nn.sas_gnn import SASGNN
@@ -61,6 +62,8 @@ def baselines(
 
     With ``default`` also GCN with ``edge_index``, PyG's default, which is slow on large graphs.
     """
+    if adj.device.type not in CSR_DEVICES:
+        raise ValueError(f"device must multiply CSR matrices for PyG's GCN, got {adj.device}")
     torch.manual_seed(0)
     sizes = (x.size(1), num_classes, num_layers)
     models: dict[str, tuple[nn.Module, Any]] = {}
@@ -70,7 +73,7 @@ def baselines(
     for name, model in OURS.items():
         models[name] = model(x.size(1), WIDTH, num_classes, num_layers=num_layers), adj
     return {
-        (name, num_layers): partial(_forward, model.eval(), x, edges)
+        (name, num_layers): partial(_forward, model.to(x.device).eval(), x, edges)
         for name, (model, edges) in models.items()
     }
 

@@ -16,6 +16,7 @@ from torch_geometric.data import Batch, Data
 from eegnn.bench.inputs import on_disk, predict_with_fixed_exits, skewed_graph
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
+from eegnn.compute import CPU, Compute
 from eegnn.data.registry import open_dataset
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
@@ -53,9 +54,11 @@ class BatchRow(BenchmarkRow):
         yield self.graphs, "EEGNN", round(self.work, 2), self.time
 
 
-def compare(passes: int = 20, data_dir: Path | None = None) -> list[BatchRow]:
+def compare(
+    passes: int = 20, data_dir: Path | None = None, compute: Compute = CPU
+) -> list[BatchRow]:
     """Measure each batch with each distribution of exits, and without early exits."""
-    return [row for name in BATCHES for row in _compare(name, passes, data_dir)]
+    return [row for name in BATCHES for row in _compare(name, passes, data_dir, compute)]
 
 
 def batch_of(name: str, data_dir: Path | None = None) -> tuple[bool, Adjacency]:
@@ -74,7 +77,7 @@ def batch_of(name: str, data_dir: Path | None = None) -> tuple[bool, Adjacency]:
     return real, Adjacency.from_edge_index(batch.edge_index, batch.num_nodes, batch.batch, count)
 
 
-def _compare(name: str, passes: int, data_dir: Path | None) -> list[BatchRow]:
+def _compare(name: str, passes: int, data_dir: Path | None, compute: Compute) -> list[BatchRow]:
     real, adj = batch_of(name, data_dir)
     assert adj.batch is not None
     generator = torch.Generator().manual_seed(0)
@@ -85,10 +88,11 @@ def _compare(name: str, passes: int, data_dir: Path | None) -> list[BatchRow]:
         evenly = torch.linspace(low * LAYERS, high * LAYERS, adj.num_graphs)
         exit_layers[exits] = evenly.round().long().clamp(min=1)[order]
     torch.manual_seed(0)
-    model = EEGNN(FEATURES, WIDTH, 6, LAYERS, level="graph")
-    predict = partial(predict_with_fixed_exits, model, x, adj)
-    calls = {exits: partial(predict, layer) for exits, layer in exit_layers.items()}
-    seconds = medians(calls, passes)
+    device = compute.device
+    model = EEGNN(FEATURES, WIDTH, 6, LAYERS, level="graph").to(device)
+    predict = partial(predict_with_fixed_exits, model, x.to(device), adj.to(device))
+    calls = {exits: partial(predict, layer.to(device)) for exits, layer in exit_layers.items()}
+    seconds = medians(calls, passes, compute)
     rows = []
     for exits in EXITS:
         work = float(exit_layers[exits][adj.batch].sum()) / (LAYERS * adj.num_nodes)

@@ -19,6 +19,7 @@ from eegnn.bench.inputs import (
 )
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
+from eegnn.compute import CPU, Compute
 from eegnn.nn.eegnn import EEGNN
 
 #: All nodes of the second EEGNN leave after at most this many layers.
@@ -56,6 +57,7 @@ def compare(
     passes: int = 20,
     data_dir: Path | None = None,
     default: bool = True,
+    compute: Compute = CPU,
 ) -> list[InferenceRow]:
     """Measure all models on graphs of these data sets, EEGNN with the exit layers of the paper.
 
@@ -65,27 +67,32 @@ def compare(
         passes: timed passes of each model, interleaved.
         data_dir: the data folder.
         default: also GCN with ``edge_index``, PyG's default.
+        compute: device and precision.
     """
     rows = []
     for name in datasets:
-        graph = benchmark_graph(name, data_dir)
+        graph = benchmark_graph(name, data_dir).to(compute.device)
         x, adj, calls = graph.x, graph.adj, Calls()
         for depth in layers:
             calls |= baselines(x, adj, graph.num_classes, depth, default)
             torch.manual_seed(0)
-            model = EEGNN(x.size(1), WIDTH, graph.num_classes, depth)
-            exit_layer = paper_exit_layers(name, adj.num_nodes, depth)
+            model = EEGNN(x.size(1), WIDTH, graph.num_classes, depth).to(x.device)
+            exit_layer = paper_exit_layers(name, adj.num_nodes, depth).to(x.device)
             for label, fixed in (
                 ("EEGNN", exit_layer),
                 (f"EEGNN, exits ≤ {EARLY}", exit_layer.clamp(max=EARLY)),
             ):
                 calls[label, depth] = partial(predict_with_fixed_exits, model, x, adj, fixed)
-        rows += _measure(graph, calls, passes)
+        rows += _measure(graph, calls, passes, compute)
     return rows
 
 
 def compare_runs(
-    runs: Sequence[Path], passes: int = 20, data_dir: Path | None = None, default: bool = True
+    runs: Sequence[Path],
+    passes: int = 20,
+    data_dir: Path | None = None,
+    default: bool = True,
+    compute: Compute = CPU,
 ) -> list[InferenceRow]:
     """Measure trained models with exits on their own graph, against baselines of the same depth.
 
@@ -93,27 +100,30 @@ def compare_runs(
     """
     rows = []
     for run in runs:
-        model, batches = open_run(run, data_dir)
+        model, batches = open_run(run, data_dir, compute)
         whole, depth = batches.whole(), model.num_layers
         if whole is None or whole.x is None:
             raise ValueError(f"run must be of a model for the nodes of one graph, got {run}")
         graph = BenchmarkGraph(run.name, True, whole.x, whole.adj, model.out_channels)
         calls = baselines(graph.x, graph.adj, graph.num_classes, depth, default)
         calls["EEGNN, trained", depth] = partial(model.predict, graph.x, graph.adj, whole.edge_attr)
-        rows += _measure(graph, calls, passes)
+        rows += _measure(graph, calls, passes, compute)
     return rows
 
 
-def _measure(graph: BenchmarkGraph, calls: Calls, passes: int) -> list[InferenceRow]:
+def _measure(
+    graph: BenchmarkGraph, calls: Calls, passes: int, compute: Compute
+) -> list[InferenceRow]:
     """Time all models and depths in turns, so that depths can be compared too."""
     about = (graph.name, graph.real, graph.adj.num_nodes, graph.adj.num_edges)
-    seconds = medians(calls, passes)
+    seconds = medians(calls, passes, compute)
     rows = []
     for (model, layers), time in seconds.items():
         updates = mean_exit = None
         if model.startswith("EEGNN"):
             _, exits = calls[model, layers]()
-            updates, mean_exit = len(exits.tau) / layers, float(exits.layer.double().mean())
+            mean_exit = float(exits.layer.cpu().double().mean())
+            updates = len(exits.tau) / layers
         against_csr = seconds[CSR, layers] / time
         rows.append(InferenceRow(*about, model, layers, time, against_csr, updates, mean_exit))
     return rows

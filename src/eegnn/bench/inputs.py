@@ -40,6 +40,10 @@ class BenchmarkGraph:
     adj: Adjacency
     num_classes: int
 
+    def to(self, device: torch.device) -> BenchmarkGraph:
+        """Return a copy on a device."""
+        return replace(self, x=self.x.to(device), adj=self.adj.to(device))
+
 
 def benchmark_graph(name: str, data_dir: Path | None = None) -> BenchmarkGraph:
     """Open a data set of :data:`PAPER_EXITS`, or generate a graph of its size."""

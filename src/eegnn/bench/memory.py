@@ -15,6 +15,7 @@ from eegnn.bench.inputs import BenchmarkGraph, benchmark_graph
 from eegnn.bench.process import in_new_process, resident_bytes
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
+from eegnn.compute import CPU, Compute
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.model import GraphModel
@@ -36,7 +37,8 @@ class MemoryRow(BenchmarkRow):
     layers: int
     states: int  #: bytes of the states of all layers
     saved: tuple[int, int]  #: bytes that autograd keeps for the backward pass
-    #: Growth of the resident size of a new process in a training step; 0 where it is not reported.
+    #: Growth, in a training step, of the resident size of a new process, or of what it has
+    #: allocated on a CUDA device; 0 where it is not reported.
     peak: tuple[int, int]
     seconds: tuple[float, float]  #: of a training step
 
@@ -52,11 +54,15 @@ class MemoryRow(BenchmarkRow):
 
 
 def compare(
-    dataset: str, layers: Sequence[int], passes: int = 5, data_dir: Path | None = None
+    dataset: str,
+    layers: Sequence[int],
+    passes: int = 5,
+    data_dir: Path | None = None,
+    compute: Compute = CPU,
 ) -> list[MemoryRow]:
     """Measure training steps of each of :data:`MODELS` at these depths, on one graph."""
-    graph = benchmark_graph(dataset, data_dir)
-    return [_compare(graph, name, depth, passes) for name in MODELS for depth in layers]
+    graph = benchmark_graph(dataset, data_dir).to(compute.device)
+    return [_compare(graph, name, depth, passes, compute) for name in MODELS for depth in layers]
 
 
 def saved_bytes(model: GraphModel, x: Tensor, adj: Adjacency) -> int:
@@ -74,12 +80,16 @@ def saved_bytes(model: GraphModel, x: Tensor, adj: Adjacency) -> int:
     return sum(kept.values())
 
 
-def _compare(graph: BenchmarkGraph, name: str, layers: int, passes: int) -> MemoryRow:
+def _compare(
+    graph: BenchmarkGraph, name: str, layers: int, passes: int, compute: Compute
+) -> MemoryRow:
     x, adj = graph.x, graph.adj
     make = partial(_model, name, x.size(1), graph.num_classes, layers)
-    plain, recompute = models = make(False), make(True)
-    seconds = medians({model: partial(_training_step, model, x, adj) for model in models}, passes)
-    peak = partial(in_new_process, _peak, x, adj.edge_index, name, graph.num_classes, layers)
+    plain, recompute = models = make(False).to(x.device), make(True).to(x.device)
+    steps = {model: partial(_training_step, model, x, adj) for model in models}
+    seconds = medians(steps, passes, compute)
+    inputs = (x.cpu(), adj.edge_index.cpu(), name, graph.num_classes, layers)
+    peak = partial(in_new_process, _peak, compute, *inputs)
     return MemoryRow(
         name,
         layers,
@@ -100,18 +110,37 @@ def _model(
 def _training_step(model: GraphModel, x: Tensor, adj: Adjacency) -> None:
     model.zero_grad()
     out = model(x, adj)
-    cross_entropy(out, torch.arange(out.size(0)) % out.size(1)).backward()
+    labels = torch.arange(out.size(0), device=out.device) % out.size(1)
+    cross_entropy(out, labels).backward()
 
 
 def _peak(
-    x: Tensor, edge_index: Tensor, name: str, num_classes: int, layers: int, recompute: bool
+    compute: Compute,
+    x: Tensor,
+    edge_index: Tensor,
+    name: str,
+    num_classes: int,
+    layers: int,
+    recompute: bool,
 ) -> int:
-    adj = Adjacency.from_edge_index(edge_index, x.size(0))
-    adj.propagate(torch.zeros(x.size(0), WIDTH))  # the values of its matrix are no activations
-    model = _model(name, x.size(1), num_classes, layers, recompute)
+    x, adj = x.to(compute.device), Adjacency.from_edge_index(edge_index, x.size(0))
+    adj = adj.to(compute.device)
+    adj.propagate(x.new_zeros(x.size(0), WIDTH))  # the values of its matrix are no activations
+    model = _model(name, x.size(1), num_classes, layers, recompute).to(compute.device)
     # Libraries that are loaded when first used are no activations either.
-    two_nodes = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
-    model(x[:2], two_nodes).sum().backward()
-    before = resident_bytes("VmRSS")
-    model(x, adj).sum().backward()
+    two_nodes = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2).to(compute.device)
+    with compute.autocast():
+        model(x[:2], two_nodes).sum().backward()
+        before = _bytes_now(compute)
+        model(x, adj).sum().backward()
+    if compute.device.type == "cuda":
+        return torch.cuda.max_memory_allocated() - before
     return resident_bytes("VmHWM") - before
+
+
+def _bytes_now(compute: Compute) -> int:
+    """What is in use before a step: of the device's memory, or of the process's."""
+    if compute.device.type != "cuda":
+        return resident_bytes("VmRSS")
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated()

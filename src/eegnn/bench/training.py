@@ -13,6 +13,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from eegnn.bench.inputs import skewed_graph
 from eegnn.bench.rows import BenchmarkRow
 from eegnn.bench.timing import medians
+from eegnn.compute import CPU, Compute
 from eegnn.data.minesweeper import minesweeper
 from eegnn.graph import Adjacency
 from eegnn.nn.sas_conv import SASConv
@@ -56,16 +57,18 @@ def graphs() -> dict[str, tuple[int, Tensor]]:
     }
 
 
-def compare(passes: int = 5) -> list[TrainingRow]:
+def compare(passes: int = 5, compute: Compute = CPU) -> list[TrainingRow]:
     """Measure both on each of :func:`graphs`, alternating, and take medians."""
-    return [_compare(name, n, edges, passes) for name, (n, edges) in graphs().items()]
+    return [_compare(name, n, edges, passes, compute) for name, (n, edges) in graphs().items()]
 
 
-def _compare(name: str, num_nodes: int, edge_index: Tensor, passes: int) -> TrainingRow:
+def _compare(
+    name: str, num_nodes: int, edge_index: Tensor, passes: int, compute: Compute
+) -> TrainingRow:
     torch.manual_seed(0)
-    model = SASGNN(16, WIDTH, 2, num_layers=LAYERS)
-    x = torch.rand(num_nodes, 16)
-    adj = Adjacency.from_edge_index(edge_index, num_nodes)
+    model = SASGNN(16, WIDTH, 2, num_layers=LAYERS).to(compute.device)
+    x = torch.rand(num_nodes, 16).to(compute.device)
+    adj = Adjacency.from_edge_index(edge_index, num_nodes).to(compute.device)
     normalized = gcn_norm(adj.edge_index, None, num_nodes, add_self_loops=False)
     forwards = {
         "ours": lambda: model(x, adj),
@@ -74,7 +77,11 @@ def _compare(name: str, num_nodes: int, edge_index: Tensor, passes: int) -> Trai
     difference = (forwards["ours"]() - forwards["scatter"]()).abs().max().item()
     calls = {key: _training_step(forward, model) for key, forward in forwards.items()}
     return TrainingRow(
-        name, num_nodes, edge_index.size(1), **medians(calls, passes), difference=difference
+        name,
+        num_nodes,
+        edge_index.size(1),
+        **medians(calls, passes, compute),
+        difference=difference,
     )
 
 

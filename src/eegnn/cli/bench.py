@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import bench, print_json
-from eegnn.cli.options import AsJson, DataDir
+from eegnn.cli.options import AsJson, DataDir, Device, Precision, choose_compute
 
 if TYPE_CHECKING:
     from eegnn.bench.rows import BenchmarkRow
@@ -62,6 +62,8 @@ def bench_inference(
         ),
     ] = True,
     out: Figure = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -71,16 +73,17 @@ def bench_inference(
     a CPU. Nodes of EEGNN leave by themselves in a trained run; else at layers with the minimum,
     median and maximum that the paper found. All nodes are computed until the last one has left.
     """
+    compute = choose_compute(device, precision)
     from eegnn.bench.inference import InferenceRow, compare, compare_runs
     from eegnn.bench.inputs import PAPER_EXITS
 
     names = dataset or ([] if run else list(PAPER_EXITS))
-    shared = (passes, data_dir, default_path)
+    shared = (passes, data_dir, default_path, compute)
 
     def measure() -> list[InferenceRow]:
         return compare_runs(run or [], *shared) + compare(names, layers, *shared)
 
-    _measure(measure, threads, out, as_json, passes=passes)
+    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
 @bench.command("graphs")
@@ -88,6 +91,8 @@ def bench_graphs(
     threads: Threads = 1,
     passes: Passes = 20,
     out: Figure = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,23 +101,32 @@ def bench_graphs(
     Graphs of ENZYMES and Peptides-func, or of their size, leave at fixed layers. All graphs of a
     batch are computed until the last one has left.
     """
+    compute = choose_compute(device, precision)
     from eegnn.bench.graphs import compare
 
-    _measure(lambda: compare(passes, data_dir), threads, out, as_json, passes=passes)
+    measure = partial(compare, passes, data_dir, compute)
+    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
 @bench.command("training")
 def bench_training(
-    threads: Threads = 1, passes: Passes = 5, out: Figure = None, as_json: AsJson = False
+    threads: Threads = 1,
+    passes: Passes = 5,
+    out: Figure = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
+    as_json: AsJson = False,
 ) -> None:
     """Compare a training step of SASGNN with the same mathematics by PyG's message passing.
 
     Forward and backward, ten layers, width 32, on a graph with the size of Tolokers and on a
     100 × 100 grid.
     """
+    compute = choose_compute(device, precision)
     from eegnn.bench.training import compare
 
-    _measure(lambda: compare(passes), threads, out, as_json, passes=passes)
+    measure = partial(compare, passes, compute)
+    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
 @bench.command("memory")
@@ -124,14 +138,44 @@ def bench_memory(
     threads: Threads = 1,
     passes: Passes = 5,
     out: Figure = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure memory and time of a training step against depth, with and without `recompute`."""
+    compute = choose_compute(device, precision)
     from eegnn.bench.memory import compare
 
-    measure = partial(compare, dataset, layers, passes, data_dir)
-    _measure(measure, threads, out, as_json, passes=passes, dataset=dataset)
+    measure = partial(compare, dataset, layers, passes, data_dir, compute)
+    fields = {"passes": passes, "dataset": dataset, **compute.as_dict()}
+    _measure(measure, threads, out, as_json, **fields)
+
+
+@bench.command("footprint")
+def bench_footprint(
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A data set that `eegnn datasets` lists. Repeat it for more.",
+            show_default="all, in minutes",
+        ),
+    ] = None,
+    threads: Threads = 1,
+    out: Figure = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the memory of a training step of SAS-GNN and EEGNN with their recipes.
+
+    All tensors are counted that exist at the same time, as a GPU would have to hold them. Graphs
+    are generated with the published sizes, so no data is needed; of many graphs, a batch of average
+    ones. A GPU needs some hundred megabytes more for itself.
+    """
+    from eegnn.bench.footprint import compare
+    from eegnn.data.registry import DATASETS
+
+    _measure(partial(compare, dataset or list(DATASETS)), threads, out, as_json)
 
 
 @bench.command("blocks")

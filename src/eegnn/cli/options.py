@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from eegnn.compute import Compute
 
 # The list of models is not read here: it would cost the seconds that it takes to import torch.
 MODEL = (
@@ -76,6 +79,34 @@ Settings = Annotated[
         "exist.",
     ),
 ]
+
+# Where to compute.
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="`cpu`, `cuda`, `cuda:1`, `mps`, or `auto` for what there is of CUDA, MPS and the "
+        "CPU, in this order.",
+    ),
+]
+Precision = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="`32`; or `bf16-mixed` or `16-mixed` for products in 16 bits and all else in 32.",
+    ),
+]
+
+
+def choose_compute(device: str, precision: str) -> Compute:
+    """Return what --device and --precision name; wrong usage if this machine does not have it."""
+    from eegnn.compute import Compute
+
+    try:
+        return Compute.choose(device, precision)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
 
 # How to evaluate.
 MaxLayers = Annotated[

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app
-from eegnn.cli.options import DataDir, RunPath
+from eegnn.cli.options import DataDir, Device, Precision, RunPath, choose_compute
 
 
 @app.command()
@@ -18,6 +18,8 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path(
         "report.html"
     ),
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
 ) -> None:
     """Write a page to look into runs: how they learned, who left when, and what it is worth.
@@ -25,11 +27,13 @@ def report(
     One file that opens in any browser, without a server or a network. Its explorer draws the
     graph, plays it layer by layer, and shows the trajectory of any node.
     """
+    compute = choose_compute(device, precision)
     from eegnn.report.page import write_report
 
     console = Console(stderr=True)
     with console.status("") as status:
-        size = write_report(runs, out, data_dir, lambda run: status.update(f"looking into {run}"))
+        show = lambda run: status.update(f"looking into {run}")  # noqa: E731
+        size = write_report(runs, out, data_dir, show, compute)
     console.print(f"→ {out} ({size / 1e6:.1f} MB)")
 
 

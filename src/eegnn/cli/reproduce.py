@@ -16,9 +16,18 @@ from rich.console import Console
 from rich.table import Table
 
 from eegnn.cli.app import app, new_progress, print_json
-from eegnn.cli.options import STORAGE, AsJson, DataDir, flag
+from eegnn.cli.options import (
+    STORAGE,
+    AsJson,
+    DataDir,
+    Device,
+    Precision,
+    choose_compute,
+    flag,
+)
 
 if TYPE_CHECKING:
+    from eegnn.compute import Compute
     from eegnn.studies.collection import ExperimentResults
     from eegnn.studies.experiment import Experiment, Finding, Scope
     from eegnn.studies.runner import Watcher
@@ -96,14 +105,16 @@ def reproduce(
     out: Out = Path("results"),
     runs: Runs = Path("runs"),
     storage: Storage = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat a table or figure of the paper, with its numbers beside ours.
 
-    A run that is in the folder of results, in any of its .jsonl files, is not done again. After
-    Ctrl-C the same command goes on. Start it several times to share the work, on several machines
-    with --storage.
+    A run that is in the folder of results, in any of its .jsonl files, is not done again, on
+    whatever device it was done. After Ctrl-C the same command goes on. Start it several times to
+    share the work, on several machines with --storage.
     """
     if (name is not None) + list_all + (write_results is not None) != 1:
         raise typer.BadParameter("give one of NAME, --list and --write-results")
@@ -126,7 +137,8 @@ def reproduce(
         if as_json:
             print_json(experiments=rows)
     else:
-        session = _Session(scope, out, runs, storage, data_dir, console)
+        compute = choose_compute(device, precision)
+        session = _Session(scope, out, runs, storage, data_dir, console, compute)
         chosen = registry.by_cost(quick) if name == "all" else [registry.find(str(name))]
         done = [session.reproduce(each, only, fetch=name != "all") for each in chosen]
         found = [result for result in done if result is not None]
@@ -146,6 +158,7 @@ class _Session:
     storage: str | None
     data_dir: Path | None
     console: Console
+    compute: Compute
 
     def reproduce(
         self, experiment: Experiment, only: str | None, fetch: bool
@@ -206,7 +219,8 @@ class _Session:
             return []
         try:
             with _progress_bar(experiment.name, configs, store) as watch:
-                runner = Runner(store, self.runs, self.data_dir, experiment.measurement, watch)
+                options = (experiment.measurement, watch, self.compute)
+                runner = Runner(store, self.runs, self.data_dir, *options)
                 return runner.run(configs, self.storage)
         except KeyboardInterrupt:
             print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)

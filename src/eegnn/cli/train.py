@@ -11,9 +11,22 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, command_line, print_json, progress_bar
-from eegnn.cli.options import MODEL, AsJson, DataDir, DatasetName, Epochs, InputPath, Settings, flag
+from eegnn.cli.options import (
+    MODEL,
+    AsJson,
+    DataDir,
+    DatasetName,
+    Device,
+    Epochs,
+    InputPath,
+    Precision,
+    Settings,
+    choose_compute,
+    flag,
+)
 
 if TYPE_CHECKING:
+    from eegnn.compute import Compute
     from eegnn.distributed import Ranks
     from eegnn.train.config import Config
 
@@ -65,6 +78,8 @@ def train(
     resume: Annotated[bool, Resume] = False,
     results: Annotated[Path | None, Results] = None,
     track: Annotated[Trackers | None, Track] = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,6 +98,7 @@ def train(
     """
     if not (dataset or input_path or recipe or (resume and out)):
         raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
+    compute = choose_compute(device, precision)
     from eegnn.data.open import as_path
     from eegnn.distributed import join
     from eegnn.train.config import parse_overrides
@@ -94,13 +110,13 @@ def train(
     overrides = parse_overrides(settings, split=split, seed=seed, epochs=epochs)
     wanted = configure(dataset, model, recipe, overrides) if dataset or recipe else None
     folder = out or default_folder(wanted)  # type: ignore[arg-type]  # one of them was given
-    ranks, console = join(), Console(stderr=as_json)
+    ranks, console = join(compute.device.type), Console(stderr=as_json)
     config = wanted or ranks.on_main(RunFolder(folder).config)
     summary = ranks.on_main(lambda: None if results is None else find_result(results, config))
     if summary is not None:
         console.print(f"in {results} already: test {summary['metric']} {summary['test']:.4f}")
     else:
-        summary = _train(config, folder, resume, data_dir, track, ranks)
+        summary = _train(config, folder, resume, data_dir, track, ranks, compute)
         if ranks.is_main:
             _report(summary, folder, results, console)
     if as_json:
@@ -114,6 +130,7 @@ def _train(
     data_dir: Path | None,
     track: Trackers | None,
     ranks: Ranks,
+    compute: Compute,
 ) -> dict[str, Any]:
     """Train with a progress bar and, if asked for, a tracker; return the summary."""
     from eegnn.train.start import train
@@ -130,7 +147,7 @@ def _train(
             show(line)
             record(line)
 
-        return train(config, folder, resume, data_dir, on_epoch, ranks)
+        return train(config, folder, resume, data_dir, on_epoch, ranks, compute)
 
 
 def _report(summary: dict[str, Any], folder: Path, results: Path | None, console: Console) -> None:

@@ -15,9 +15,12 @@ from eegnn.cli.options import (
     AsJson,
     DataDir,
     DatasetName,
+    Device,
     Epochs,
     InputPath,
+    Precision,
     Settings,
+    choose_compute,
 )
 
 
@@ -42,6 +45,8 @@ def tune(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="For trials, best.json and pictures.")
     ] = Path("study"),
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,6 +58,7 @@ def tune(
     """
     if not (dataset or input_path):
         raise typer.BadParameter("give DATASET or --input")
+    compute = choose_compute(device, precision)
     from eegnn.data.open import as_path
     from eegnn.train.config import parse_overrides
     from eegnn.train.start import configure
@@ -66,7 +72,7 @@ def tune(
         score = "" if value is None else f"  validation {value:.4f}"
         messages.print(f"trial {number}: {state}{score}")
 
-    best = search(config, trials, storage, out, data_dir, on_trial)
+    best = search(config, trials, storage, out, data_dir, on_trial, compute)
     Console(stderr=as_json).print(
         f"best of {best['finished']}: trial {best['number']}, validation {best['val']:.4f}, test "
         f"{best['test']:.4f} → {best['recipe']}"

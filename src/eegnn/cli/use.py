@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,14 +12,20 @@ from eegnn.cli.app import app, command_line, print_json
 from eegnn.cli.options import (
     AsJson,
     DataDir,
+    Device,
     ExitThreshold,
     Freeze,
     MaxLayers,
     NumBlocks,
+    Precision,
     RunPath,
     TargetCost,
+    choose_compute,
     share,
 )
+
+if TYPE_CHECKING:
+    from eegnn.compute import Compute
 
 
 @app.command("eval")
@@ -30,6 +36,8 @@ def evaluate(
     target_cost: TargetCost = None,
     freeze: Freeze = False,
     blocks: NumBlocks = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -38,6 +46,7 @@ def evaluate(
     All knobs work without training again: they show how much of the score is left when less is
     computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
+    compute = choose_compute(device, precision)
     from eegnn.distributed import join
     from eegnn.nn.exit_model import freeze_after_exit
     from eegnn.train.batches import Batches
@@ -45,21 +54,23 @@ def evaluate(
     from eegnn.train.prepare import prepare
     from eegnn.train.run import RunFolder
 
-    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir, compute)
     folder = RunFolder(run)
     config = folder.config()
     problem = prepare(config, data_dir)
-    model = folder.model()
+    model = folder.model(compute.device)
     if freeze:
         freeze_after_exit(model)
     count = config.blocks if blocks is None else blocks
-    batches = Batches(problem, config.batch_size, model.edge_dim is not None, count)
-    join()
+    with_edges = model.edge_dim is not None
+    batches = Batches(problem, config.batch_size, with_edges, count, compute=compute)
+    join(compute.device.type)
     found = score(model, batches, ("train", "val", "test"), **knobs)
     fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs, "freeze": freeze}
     fields |= {name: part.score for name, part in found.items()}
     fields["exits"] = found["test"].exits.summary()
     fields["cost"] = float(found["test"].exits.cost)
+    fields |= compute.as_dict()
     Console(stderr=as_json).print(
         f"{problem.metric}: train {fields['train']:.4f}  validation {fields['val']:.4f}  "
         f"test {fields['test']:.4f}   {fields['cost']:.0%} of the budget"
@@ -88,6 +99,8 @@ def predict(
     target_cost: TargetCost = None,
     freeze: Freeze = False,
     blocks: NumBlocks = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
 ) -> None:
     """Predict with the best weights of a run.
@@ -95,13 +108,14 @@ def predict(
     Writes a row for each node or graph: prediction, probability of each class, exit layer and exit
     time.
     """
+    compute = choose_compute(device, precision)
     from eegnn.distributed import join
     from eegnn.train.predict import check_output, write_predictions
 
     check_output(out)
-    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir)
-    join()
-    count = write_predictions(run, out, input_path, data_dir, blocks, freeze, **knobs)
+    knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir, compute)
+    join(compute.device.type)
+    count = write_predictions(run, out, input_path, data_dir, blocks, freeze, compute, **knobs)
     Console(stderr=True).print(f"{count:,} predictions → {out}")
 
 
@@ -116,6 +130,8 @@ def calibrate(
         Path | None,
         typer.Option(metavar="FILE", help="Add run and rules to this .jsonl file."),
     ] = None,
+    device: Device = "cpu",
+    precision: Precision = "32",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -125,6 +141,7 @@ def calibrate(
     calibration.json in the folder of the run, where --target-cost of eval and predict finds them;
     calibration.png shows what they cost and score on test units.
     """
+    compute = choose_compute(device, precision)
     from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
     from eegnn.report.calibration import draw_calibration
     from eegnn.report.terminal import calibration_table
@@ -132,7 +149,7 @@ def calibrate(
     from eegnn.train.run import RunFolder
 
     costs = COSTS if cost is None else (cost,)
-    found = calibrate_run(run, data_dir)
+    found = calibrate_run(run, data_dir, compute)
     path = write_calibration(run, found)
     picture = path.with_suffix(".png")
     draw_calibration(found, picture)
@@ -152,6 +169,7 @@ def _knobs(
     exit_threshold: float | None,
     target_cost: float | None,
     data_dir: Path | None,
+    compute: Compute,
 ) -> dict[str, Any]:
     """The exit rule that the options give, or the one that was calibrated for a cost."""
     if target_cost is None:
@@ -163,5 +181,5 @@ def _knobs(
         )
     from eegnn.analysis.calibrate import calibrate_run, read_calibration
 
-    found = read_calibration(run) or calibrate_run(run, data_dir)
+    found = read_calibration(run) or calibrate_run(run, data_dir, compute)
     return found.for_cost(target_cost).val.knobs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import torch
 from torch import Tensor
 
@@ -15,7 +17,7 @@ def width(columns: int, sizes: tuple[int, ...]) -> int:
     return columns - len(sizes) + sum(sizes)
 
 
-def one_hot(name: str, features: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def one_hot(features: Tensor, sizes: tuple[int, ...]) -> Tensor:
     r"""Replace each categorical column by one column for each category, 0 or 1.
 
     A linear layer on these columns is the sum of one embedding for each categorical column, as in
@@ -23,9 +25,8 @@ def one_hot(name: str, features: Tensor, sizes: tuple[int, ...]) -> Tensor:
     models need no embeddings.
 
     Args:
-        name: what error messages call the features.
-        features: ``[n, len(sizes) + F]``: categories, which may be whole floating-point numbers,
-            then F numbers.
+        features: ``[n, len(sizes) + F]``: categories, which may be whole floating-point numbers and
+            are in range (:func:`check_categories`), then F numbers.
         sizes: number of categories in each of the first columns; empty where there are none.
 
     Returns:
@@ -33,21 +34,29 @@ def one_hot(name: str, features: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """
     if not sizes:
         return features
+    codes, rest = features[:, : len(sizes)].long(), features[:, len(sizes) :]
+    dtype = features.dtype if features.is_floating_point() else torch.get_default_dtype()
+    encoded = features.new_zeros(len(features), sum(sizes), dtype=dtype)
+    # Column by column: a tensor of all first columns would have to be sent to a GPU each time.
+    for code, first in zip(codes.T, accumulate(sizes, initial=0), strict=False):
+        encoded.scatter_(1, (code + first).unsqueeze(1), 1.0)
+    return torch.cat([encoded, rest.to(dtype)], dim=1) if rest.size(1) else encoded
+
+
+def check_categories(name: str, features: Tensor, sizes: tuple[int, ...]) -> None:
+    """Refuse features whose first columns are no categories; ``name`` is what they are called."""
+    if not sizes:
+        return
     check_columns(name, features, sizes)
-    given, rest = features[:, : len(sizes)], features[:, len(sizes) :]
+    given = features[:, : len(sizes)]
     codes = given.long()
-    bound = torch.tensor(sizes)
-    wrong = (codes != given) | (codes < 0) | (codes >= bound)
+    wrong = (codes != given) | (codes < 0) | (codes >= torch.tensor(sizes))
     if bool(wrong.any()):
         row, column = wrong.nonzero()[0].tolist()
         raise ValueError(
             f"{name}: column {column} must hold categories, whole numbers in "
             f"0 … {sizes[column] - 1}, got {given[row, column].item():g}"
         )
-    dtype = features.dtype if features.is_floating_point() else torch.get_default_dtype()
-    encoded = torch.zeros(len(features), sum(sizes), dtype=dtype)
-    encoded.scatter_(1, codes + bound.cumsum(0) - bound, 1.0)
-    return torch.cat([encoded, rest.to(dtype)], dim=1) if rest.size(1) else encoded
 
 
 def check_columns(name: str, features: Tensor, sizes: tuple[int, ...]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
+from eegnn.compute import CPU, Compute
 from eegnn.studies.configs import model_name, repeat, without_recipe
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
@@ -28,9 +29,9 @@ FIELD = "dirichlet"
 ROWS = ("SAS-GNN", "A-DGN", "GRAFF", "GCN")
 
 
-def measure(run: Path, root: Path | None) -> list[float]:
+def measure(run: Path, root: Path | None, compute: Compute = CPU) -> list[float]:
     """Return the energy at layer 0 … L."""
-    model, batches = open_run(run, root)
+    model, batches = open_run(run, root, compute)
     whole = batches.whole()
     assert whole is not None, "the experiment is on single graphs"
     states = stacked_states(model, whole.x, whole.adj, whole.edge_attr)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eegnn.compute import CPU, Compute
 from eegnn.experiments.heterophilic import QUICK
 from eegnn.studies.configs import repeat, with_recipe
 from eegnn.studies.experiment import Cells, Experiment, Measurement, Scope
@@ -30,7 +31,7 @@ QUANTITIES = {
 }
 
 
-def measure(run: Path, root: Path | None) -> dict[str, Any]:
+def measure(run: Path, root: Path | None, compute: Compute = CPU) -> dict[str, Any]:
     """Return the histogram of the exit times of test nodes, and their mean."""
     with np.load(run / "exits.npz") as arrays:
         times = arrays["test_time"].astype(np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import oracle
 from eegnn.analysis.run import open_run
+from eegnn.compute import CPU, Compute
 from eegnn.experiments.heterophilic import QUANTITIES, recipe_runs
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Score, Table
 from eegnn.studies.findings import check, means
@@ -28,9 +29,9 @@ PAPER = {
 }
 
 
-def measure(run: Path, root: Path | None) -> dict[str, Any]:
+def measure(run: Path, root: Path | None, compute: Compute = CPU) -> dict[str, Any]:
     """Return the scores of test nodes with the latest and with the earliest layer that is right."""
-    model, batches = open_run(run, root)
+    model, batches = open_run(run, root, compute)
     outputs, y = outputs_by_part(model, batches, ("test",))["test"]
     metric = batches.problem.metric
     latest, earliest = (oracle(outputs, y, metric, pick) for pick in ("latest", "earliest"))

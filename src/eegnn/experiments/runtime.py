@@ -78,10 +78,11 @@ EXPERIMENT = Experiment(
     title="Inference time",
     shows="tab:runtime_questions and tab:runtime-datasets. The paper's seconds are those of its "
     "machine, which it does not name; what can be compared is how they grow from 10 to 20 layers.",
-    settings="Width 32, the median of 30 passes on the CPU, or of as many as fit into 20 seconds, "
-    "nothing else running. EEGNN has one step more than the others and is trained with its recipe, "
-    "since its exits decide its time: all nodes are computed until the last one has left. The "
-    "others train for two epochs, which changes nothing. Run it alone on an idle machine.",
+    settings="Width 32, the median of 30 passes on the device of the run, or of as many as fit "
+    "into 20 seconds, nothing else running. EEGNN has one step more than the others and is trained "
+    "with its recipe, since its exits decide its time: all nodes are computed until the last one "
+    "has left. The others train for two epochs, which changes nothing. Run it alone on an idle "
+    "machine.",
     quick="2 epochs for all",
     minutes=(600, 2),
     cells=cells,

@@ -10,6 +10,7 @@ from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
+from eegnn.compute import CPU, Compute
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
@@ -32,9 +33,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def measure(run: Path, root: Path | None) -> list[float]:
+def measure(run: Path, root: Path | None, compute: Compute = CPU) -> list[float]:
     """Return S_0 … S_{L-1} on the first test graph."""
-    model, batches = open_run(run, root)
+    model, batches = open_run(run, root, compute)
     first = batches.load(batches.problem.test[:1])
     return layer_sensitivity(model, first.x, first.adj.edge_index, first.edge_attr).tolist()
 

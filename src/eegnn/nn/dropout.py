@@ -42,7 +42,7 @@ class Dropout(nn.Module):
         """Draw the numbers, ``int16`` of the shape of ``h``, on a CPU; ``None``: all are kept."""
         if not self.training or self.below == _LEVELS // 2 or h.numel() == 0:
             return None
-        words = torch.empty(math.ceil(h.numel() / 4), dtype=torch.int64)
+        words = torch.empty(math.ceil(h.numel() / 4), dtype=torch.int64, device=h.device)
         return words.random_(-(2**63), None).view(torch.int16)[: h.numel()].view(h.shape)
 
     def forward(self, h: Tensor) -> Tensor:

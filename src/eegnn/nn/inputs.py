@@ -10,6 +10,15 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.graph import Adjacency
 
+#: What a model is given, in this order.
+INPUTS = ("x", "edge_index", "edge_attr", "batch", "edge_weight")
+
+
+def check_devices(device: torch.device, *given: Any) -> None:
+    """Refuse inputs that are not where the model is."""
+    for name, value in zip(INPUTS, given, strict=True):
+        _check.device(name, value, device, "the model is")
+
 
 def check_kind(model: Any, adj: Adjacency) -> None:
     """Refuse a weighted or a directed graph where a model does not take it."""
@@ -25,9 +34,11 @@ def check_kind(model: Any, adj: Adjacency) -> None:
 
 
 def check_edge_attr(
-    edge_attr: Tensor, adj: Adjacency, edge_dim: int | None, dtype: torch.dtype
+    edge_attr: Tensor | None, adj: Adjacency, edge_dim: int | None, dtype: torch.dtype
 ) -> None:
     """Refuse what are no features of edges, and say so where something else was meant."""
+    if edge_attr is None:
+        return
     if isinstance(edge_attr, Tensor) and edge_attr.dim() == 1:
         if not edge_attr.is_floating_point() and edge_attr.numel() == adj.num_nodes:
             raise ValueError(

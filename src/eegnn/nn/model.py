@@ -16,7 +16,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.edge_mask import with_mask_of
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
-from eegnn.nn.inputs import check_edge_attr, check_kind
+from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind
 from eegnn.nn.pooling import POOLS, pooled_channels
 from eegnn.typing import Level
 
@@ -74,14 +74,12 @@ class GraphModel(nn.Module):
         super().__init__()
         self.config = {field.name: getattr(self, field.name) for field in fields(self)}
         _check.integer("in_channels", self.in_channels, at_least=0)
-        _check.integer("hidden_channels", self.hidden_channels, at_least=1)
-        _check.integer("out_channels", self.out_channels, at_least=1)
-        _check.integer("num_layers", self.num_layers, at_least=1)
+        for name in ("hidden_channels", "out_channels", "num_layers", "decoder_layers"):
+            _check.integer(name, getattr(self, name), at_least=1)
         _check.choice("level", self.level, ("node", "graph"))
         _check.choice("pool", self.pool, tuple(POOLS))
         if self.edge_dim is not None and not self.uses_edges:
             raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
-        _check.integer("decoder_layers", self.decoder_layers, at_least=1)
         self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout)
         self.decoder = self.make_decoder(self.hidden_channels)
 
@@ -224,17 +222,17 @@ class GraphModel(nn.Module):
         batch_size: int | None = None,
     ) -> tuple[Tensor, Adjacency]:
         """Check the inputs: the only place where that is done."""
+        weight = self.encoder.bias
+        check_devices(weight.device, x, edge_index, edge_attr, batch, edge_weight)
         num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() > 0 else None
         adj = adjacency_of(edge_index, num_nodes, batch, batch_size, edge_weight)
-        weight = self.encoder.bias
         if x is None:
             if self.in_channels:
                 raise ValueError(f"x must have shape [N, {self.in_channels}], got None")
             x = weight.new_zeros(adj.num_nodes, 0)
         _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
         check_kind(self, adj)
-        if edge_attr is not None:
-            check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
+        check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
         return x, with_mask_of(self, adj)
 
     def _load_from_state_dict(

@@ -24,7 +24,7 @@ def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Ten
     if plain and h.size(0) and not (torch.is_grad_enabled() and h.requires_grad):
         # Bags of rows: a fifth of the time of PyG's scatter on batches of the size of ENZYMES and
         # Peptides-func. Gradients are left to PyG.
-        rows = torch.arange(h.size(0), dtype=adj.ptr.dtype)
+        rows = torch.arange(h.size(0), dtype=adj.ptr.dtype, device=h.device)
         return embedding_bag(
             rows, h, adj.ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
         )

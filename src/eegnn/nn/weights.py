@@ -11,7 +11,8 @@ Two ways to store them:
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,45 @@ from eegnn import _check
 Storage = Literal["free", "paper"]
 
 
-class Antisymmetric(nn.Module):
+class _FreeNumbers(nn.Module):
+    """A matrix made of a vector of free numbers, and of buffers that say where each of them stands.
+
+    The buffers are not saved. They are made again where a module leaves the meta device: there
+    ``to_empty`` leaves them undefined, and ``load_state_dict(assign=True)`` leaves them behind.
+    """
+
+    channels: int
+    storage: Storage
+    value: nn.Parameter
+
+    def reset_parameters(self) -> None:
+        """Draw entries of variance :math:`1/m`, as Glorot does for a square matrix."""
+        bound = math.sqrt(3.0 / self.channels)
+        with torch.no_grad():
+            self.value.uniform_(-bound, bound)
+
+    def _make_buffers(self) -> None:
+        """Make the buffers on the device of the numbers."""
+        raise NotImplementedError
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        was_meta = self.value.is_meta
+        super()._apply(fn, recurse)
+        if was_meta:
+            self._make_buffers()
+        return self
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        was_meta = self.value.is_meta
+        super()._load_from_state_dict(*args, **kwargs)
+        if was_meta:
+            self._make_buffers()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.channels}, storage={self.storage!r})"
+
+
+class Antisymmetric(_FreeNumbers):
     r"""An antisymmetric matrix :math:`\mathbf{\Omega}_{as} = -\mathbf{\Omega}_{as}^\top`.
 
     Called without arguments, it returns the matrix ``[channels, channels]``.
@@ -38,14 +77,15 @@ class Antisymmetric(nn.Module):
             self.value = nn.Parameter(torch.empty(channels, channels))
         else:
             self.value = nn.Parameter(torch.empty(channels * (channels - 1) // 2))
-            upper = torch.ones(channels, channels).triu(diagonal=1)
-            self.register_buffer("index", _triangle_index(channels, diagonal=1), persistent=False)
-            self.register_buffer("sign", upper - upper.T, persistent=False)
+        self._make_buffers()
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw entries of variance :math:`1/m`, as Glorot does for a square matrix."""
-        _glorot_(self.value, self.channels)
+    def _make_buffers(self) -> None:
+        if self.storage == "free":
+            upper = self.value.new_ones(self.channels, self.channels).triu(diagonal=1)
+            index = _triangle_index(self.channels, diagonal=1, device=self.value.device)
+            self.register_buffer("index", index, persistent=False)
+            self.register_buffer("sign", upper - upper.T, persistent=False)
 
     def forward(self) -> Tensor:
         """Return the matrix."""
@@ -55,11 +95,8 @@ class Antisymmetric(nn.Module):
             return self.value.new_zeros(1, 1)
         return self.value[self.index] * self.sign.to(self.value.dtype)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, storage={self.storage!r})"
 
-
-class Symmetric(nn.Module):
+class Symmetric(_FreeNumbers):
     r"""A symmetric matrix :math:`\mathbf{W}_s = \mathbf{W}_s^\top`.
 
     With ``storage="paper"``, the strict upper triangle of the first :math:`m` columns, mirrored,
@@ -79,12 +116,13 @@ class Symmetric(nn.Module):
             self.value = nn.Parameter(torch.empty(channels, channels + 2))
         else:
             self.value = nn.Parameter(torch.empty(channels * (channels + 1) // 2))
-            self.register_buffer("index", _triangle_index(channels, diagonal=0), persistent=False)
+        self._make_buffers()
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw entries of variance :math:`1/m`, as Glorot does for a square matrix."""
-        _glorot_(self.value, self.channels)
+    def _make_buffers(self) -> None:
+        if self.storage == "free":
+            index = _triangle_index(self.channels, diagonal=0, device=self.value.device)
+            self.register_buffer("index", index, persistent=False)
 
     def forward(self) -> Tensor:
         """Return the matrix."""
@@ -95,19 +133,10 @@ class Symmetric(nn.Module):
         q, r = self.value[:, -2], self.value[:, -1]
         return mirrored + torch.diag(q * mirrored.abs().sum(dim=1) + r)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, storage={self.storage!r})"
 
-
-def _triangle_index(channels: int, diagonal: int) -> Tensor:
+def _triangle_index(channels: int, diagonal: int, device: torch.device) -> Tensor:
     """``[m, m]``: which free number stands at (i, j) and (j, i)."""
-    row, col = torch.triu_indices(channels, channels, offset=diagonal)
-    index = torch.zeros(channels, channels, dtype=torch.int64)
-    index[row, col] = index[col, row] = torch.arange(row.numel())
+    row, col = torch.triu_indices(channels, channels, offset=diagonal, device=device)
+    index = torch.zeros(channels, channels, dtype=torch.int64, device=device)
+    index[row, col] = index[col, row] = torch.arange(row.numel(), device=device)
     return index
-
-
-def _glorot_(value: Tensor, channels: int) -> None:
-    bound = math.sqrt(3.0 / channels)
-    with torch.no_grad():
-        value.uniform_(-bound, bound)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from eegnn.compute import CPU, Compute
 from eegnn.io import write_atomically
 from eegnn.report.page_pack import script_json
 from eegnn.report.page_run import run_content
@@ -23,6 +24,7 @@ def write_report(
     out: Path,
     data_dir: Path | None = None,
     on_run: Callable[[Path], None] = lambda run: None,
+    compute: Compute = CPU,
 ) -> int:
     """Write the page of some runs, and return its bytes; ``on_run`` is called before each run."""
     if not runs:
@@ -30,7 +32,7 @@ def write_report(
     contents = []
     for run in runs:
         on_run(run)
-        contents.append(run_content(run, data_dir))
+        contents.append(run_content(run, data_dir, compute))
     page = page_of(contents).encode()
     write_atomically(out, page)
     return len(page)

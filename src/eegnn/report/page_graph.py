@@ -63,13 +63,13 @@ def explorer(model: GraphModel, batches: Batches) -> dict[str, Any]:
     """Draw a graph of a run and follow its units through the layers, as the page reads it."""
     problem, batch = batches.problem, batches.whole()
     if batch is not None:
-        drawing = draw_nodes(batch.adj, int(problem.test[0]))
+        drawing = draw_nodes(batch.adj.cpu(), int(problem.test[0]))
         index = torch.from_numpy(drawing.ids)
         unit, part = "cell" if drawing.side else "node", _parts(problem)[drawing.ids]
     else:
         chosen = _choose_graphs(model, batches)
         batch = batches.load(torch.tensor(chosen))
-        drawing = draw_graphs(batch.adj, np.array(chosen), problem.level == "graph")
+        drawing = draw_graphs(batch.adj.cpu(), np.array(chosen), problem.level == "graph")
         index = torch.arange(drawing.ids.size)
         unit, part = problem.level, np.full(drawing.ids.size, PARTS.index("test"))
     return {
@@ -84,7 +84,7 @@ def draw_nodes(adj: Adjacency, start: int) -> Drawing:
     """Draw a single graph: a board as such, a small graph whole, of a large one a sample that holds
     the node ``start``.
     """
-    n, degree = adj.num_nodes, adj.degree.cpu().numpy()
+    n, degree = adj.num_nodes, adj.degree.numpy()
     side = board_side(adj) if n <= BOARD else None
     if side is not None:
         ids = np.arange(n)
@@ -110,7 +110,7 @@ def draw_graphs(adj: Adjacency, ids: Ints, by_graph: bool) -> Drawing:
     ``ids`` are their numbers in the data. A unit is a graph, or a node.
     """
     count, nodes = ids.size, np.arange(adj.num_nodes)
-    batch = np.zeros(nodes.size, np.int64) if adj.batch is None else adj.batch.cpu().numpy()
+    batch = np.zeros(nodes.size, np.int64) if adj.batch is None else adj.batch.numpy()
     columns, rows = grid_shape(count)
     place, edges = np.zeros((nodes.size, 2)), _edges_once(adj)
     for graph in range(count):
@@ -125,7 +125,7 @@ def draw_graphs(adj: Adjacency, ids: Ints, by_graph: bool) -> Drawing:
     if by_graph:
         size = np.bincount(batch, minlength=count)
         return Drawing(place, drawn, batch, ids, size, aspect, f"{caption}, by exit layer.")
-    degree = adj.degree.cpu().numpy()
+    degree = adj.degree.numpy()
     return Drawing(place, drawn, nodes, nodes, degree, aspect, f"{caption}.")
 
 
@@ -164,46 +164,46 @@ def _picture(drawing: Drawing) -> dict[str, Any]:
 def _units(model: GraphModel, batch: MiniBatch, problem: Problem, index: Tensor) -> dict[str, Any]:
     """What the units of ``index`` did: a row for each layer, beginning with layer 1."""
     inputs = (batch.x, batch.adj, batch.edge_attr)
-    _, exits = model.predict(*inputs)
-    outputs = outputs_by_layer(model, *inputs).select(index)
+    exits = model.predict(*inputs)[1].cpu()
+    outputs = outputs_by_layer(model, *inputs).cpu().select(index)
     out = outputs.out.clone()
     # With after_exit="freeze" the prediction of a unit at its exit differs from the one it has
     # where no unit leaves.
     out[outputs.own_layer - 1, torch.arange(outputs.num_units)] = outputs.own_out
-    y = None if batch.y is None else batch.y[index]
+    y = None if batch.y is None else batch.y.cpu()[index]
     found = {
         "units": outputs.num_units,
-        "layer": pack(outputs.own_layer.cpu(), "u2"),
-        "time": pack(exits.time[index].cpu(), "f4"),
+        "layer": pack(outputs.own_layer, "u2"),
+        "time": pack(exits.time[index], "f4"),
         **ANSWERS[problem.task](out, y, problem.scale),
     }
     if outputs.log_stay is not None:
-        _, to_the_end = model.predict(*inputs, exit_threshold=1.0)
-        found["stay"] = pack_share(outputs.log_stay.exp().cpu())
-        found["tau"] = pack_share(to_the_end.tau[:, index].cpu())
+        to_the_end = model.predict(*inputs, exit_threshold=1.0)[1].cpu()
+        found["stay"] = pack_share(outputs.log_stay.exp())
+        found["tau"] = pack_share(to_the_end.tau[:, index])
     return found
 
 
 def _classes(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
     """The most likely class at each layer, and its probability."""
     confidence, label = out.softmax(dim=-1).max(dim=-1)
-    found = {"answer": pack(label.cpu(), "u2"), "sure": pack_share(confidence.cpu())}
-    return found if y is None else {**found, "truth": pack(y.cpu(), "u2")}
+    found = {"answer": pack(label, "u2"), "sure": pack_share(confidence)}
+    return found if y is None else {**found, "truth": pack(y, "u2")}
 
 
 def _labels(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
     """The number of labels predicted at each layer, and the share of all labels that is right."""
     predicted = out > 0
-    found = {"count": pack(predicted.sum(dim=-1).cpu(), "u2")}
+    found = {"count": pack(predicted.sum(dim=-1), "u2")}
     if y is None:
         return found
-    return {**found, "right": pack_share((predicted == (y > 0)).double().mean(dim=-1).cpu())}
+    return {**found, "right": pack_share((predicted == (y > 0)).double().mean(dim=-1))}
 
 
 def _values(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
     """The first value at each layer."""
-    found = {"value": pack((out[..., 0] * scale).cpu(), "f4")}
-    return found if y is None else {**found, "target": pack((y[:, 0] * scale).cpu(), "f4")}
+    found = {"value": pack(out[..., 0] * scale, "f4")}
+    return found if y is None else {**found, "target": pack(y[:, 0] * scale, "f4")}
 
 
 ANSWERS: dict[str, Callable[[Tensor, Tensor | None, float], dict[str, Any]]] = {
@@ -222,7 +222,7 @@ def _parts(problem: Problem) -> Ints:
 
 
 def _edges_once(adj: Adjacency) -> Ints:
-    edges: Ints = adj.edge_index.cpu().numpy()
+    edges: Ints = adj.edge_index.numpy()
     return edges[:, edges[0] < edges[1]]
 
 

@@ -23,7 +23,7 @@ def board_side(adj: Adjacency) -> int | None:
     side = math.isqrt(adj.num_nodes)
     if side < 2 or side * side != adj.num_nodes or adj.num_edges != 4 * (side - 1) * (2 * side - 1):
         return None
-    source, target = adj.edge_index.cpu().numpy()
+    source, target = adj.edge_index.numpy()
     rows = np.abs(source // side - target // side)
     columns = np.abs(source % side - target % side)
     return side if max(rows.max(), columns.max()) == 1 else None
@@ -36,7 +36,7 @@ def sample_nodes(adj: Adjacency, start: int, limit: int, seed: int = 0) -> Ints:
     search goes on from a random node elsewhere.
     """
     rng = np.random.default_rng(seed)
-    rowptr, col = adj.rowptr.cpu().numpy(), adj.col.cpu().numpy()
+    rowptr, col = adj.rowptr.numpy(), adj.col.numpy()
     elsewhere = iter(rng.permutation(adj.num_nodes))
     chosen: set[int] = {start}
     queue = deque([start])

@@ -17,6 +17,7 @@ from eegnn.analysis.exit_rule import accuracy_cost_curve, point_of, spread_thres
 from eegnn.analysis.layers import LayerOutputs, outputs_by_part
 from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
+from eegnn.compute import CPU, Compute
 from eegnn.data.problem import Problem
 from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.model import GraphModel
@@ -35,24 +36,27 @@ CLASSES = 30
 NAMES = {"minesweeper": ("safe", "mine")}
 
 
-def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
+def run_content(run: Path, data_dir: Path | None = None, compute: Compute = CPU) -> dict[str, Any]:
     """Return the settings, learning curves, scores and exits of a run, and its exit explorer.
 
     Everything but the learning curves is computed from the best weights, on test units. In lists
     with an entry for each layer the first is that of layer 1, except in ``dirichlet``, which begins
     with the states before the first step.
     """
-    folder = RunFolder(run)
-    config = folder.config()
-    model, batches = open_run(run, data_dir)
-    problem = batches.problem
+    model, batches = open_run(run, data_dir, compute)
+    with compute.autocast():
+        return _content(RunFolder(run), model, batches)
+
+
+def _content(folder: RunFolder, model: GraphModel, batches: Batches) -> dict[str, Any]:
+    config, problem = folder.config(), batches.problem
     outputs, y = outputs_by_part(model, batches, ("test",))["test"]
     scored = evaluate(model, batches, ("val", "test"))
     test = scored["test"]
     summary = folder.summary() or {}
     dataset = Path(config.dataset).name  # the data may be a file somewhere
     content = {
-        "name": run.resolve().name,
+        "name": folder.path.resolve().name,
         "dataset": dataset,
         "model": config.model,
         "split": config.split,
@@ -75,7 +79,7 @@ def run_content(run: Path, data_dir: Path | None = None) -> dict[str, Any]:
         "curves": learning_curves(folder),
         "left": exits_of(test),
         "byLayer": by_layer(outputs, y, problem),
-        "cost": cost_curves(run, outputs, y, problem),
+        "cost": cost_curves(folder.path, outputs, y, problem),
         "confusion": _confusion(test, problem),
         "dirichlet": _dirichlet(model, batches),
     }
@@ -92,7 +96,7 @@ def learning_curves(folder: RunFolder) -> dict[str, list[Any]]:
 
 def exits_of(found: Evaluation) -> dict[str, Any]:
     """Histograms and statistics of exit layers, from 1 on, and of exit times."""
-    time = found.time.double().nan_to_num().cpu().numpy()
+    time = found.time.double().nan_to_num().numpy()
     top = max(float(time.max(initial=0.0)), 1e-9)
     counts, edges = np.histogram(time, bins=min(24, max(6, found.num_layers)), range=(0, top))
     return {

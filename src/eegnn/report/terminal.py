@@ -51,7 +51,8 @@ def run_report(summary: dict[str, Any], folder: Path) -> str:
         f"epoch {summary['best_epoch']} of {summary['epochs']})"
         f"\nexit layers       {exits['min']} to {exits['max']}, median {exits['median']:g}, "
         f"of {len(exits['histogram']) - 1}"
-        f"\nsize and time     {summary['params']:,} parameters, {summary['seconds']:.0f} s"
+        f"\nsize and time     {summary['params']:,} parameters, {summary['seconds']:.0f} s on "
+        f"{summary.get('device', 'cpu')}"
         f"\nlearning curves   {folder / 'curves.png'}"
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from eegnn.compute import Compute
 from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
 
@@ -164,12 +165,12 @@ class Measurement(NamedTuple):
 
     Args:
         field: of the run's record that keeps it.
-        measure: takes the folder of the finished run and the data folder, and returns what JSON
-            can hold.
+        measure: takes the folder of the finished run, the data folder and the device, and returns
+            what JSON can hold.
     """
 
     field: str
-    measure: Callable[[Path, Path | None], Any]
+    measure: Callable[[Path, Path | None, Compute], Any]
 
 
 class DataMeasurement(NamedTuple):

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from eegnn.analysis.run import open_run
+from eegnn.compute import CPU, Compute
 from eegnn.studies.experiment import Measurement
 from eegnn.studies.quantities import Quantity
 
@@ -14,17 +15,19 @@ from eegnn.studies.quantities import Quantity
 PASSES, ENOUGH_SECONDS = 30, 20.0
 
 
-def measure(run: Path, root: Path | None) -> float:
+def measure(run: Path, root: Path | None, compute: Compute = CPU) -> float:
     """Return the median seconds of a forward pass, with the model's own exits."""
-    model, batches = open_run(run, root)
+    model, batches = open_run(run, root, compute)
     inputs = [(units.x, units.adj, units.edge_attr) for units in batches.part("test")]
     seconds: list[float] = []
     while len(seconds) <= PASSES:  # the first pass is a warm-up
         if len(seconds) > 3 and sum(seconds) > ENOUGH_SECONDS:
             break
         start = time.perf_counter()
-        for x, adj, edge_attr in inputs:
-            model.predict(x, adj, edge_attr)
+        with compute.autocast():
+            for x, adj, edge_attr in inputs:
+                model.predict(x, adj, edge_attr)
+        compute.synchronize()
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds[1:])
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eegnn.compute import CPU, Compute
 from eegnn.studies.experiment import DataMeasurement, Measurement
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
@@ -37,6 +38,7 @@ class Runner:
         root: the data folder.
         measurement: done on each trained model, or data set, and written with its result.
         watch: called for each run when it starts and after each epoch.
+        compute: device and precision, which are recorded and do not make another run of it.
     """
 
     store: ResultStore
@@ -44,6 +46,7 @@ class Runner:
     root: Path | None = None
     measurement: Measurement | DataMeasurement | None = None
     watch: Watcher = lambda config, metrics: None
+    compute: Compute = CPU
 
     def run(self, configs: Sequence[Config], storage: str | None = None) -> list[Config]:
         """Do the runs.
@@ -122,13 +125,20 @@ class Runner:
         resume = (folder / "config.json").exists()
         try:
             # The settings of the folder are the same, though perhaps written differently.
-            train(run.config() if resume else config, folder, resume, self.root, on_epoch)
+            train(
+                run.config() if resume else config,
+                folder,
+                resume,
+                self.root,
+                on_epoch,
+                compute=self.compute,
+            )
         except TrainingError as error:
             return {"command": command, "failed": str(error), "config": config.model_dump()}
         if self.measurement is None:
             return result_of(run, command)
-        measured = {self.measurement.field: self.measurement.measure(folder, self.root)}
-        return result_of(run, command, **measured)
+        found = self.measurement.measure(folder, self.root, self.compute)
+        return result_of(run, command, **{self.measurement.field: found})
 
     def _measure_data(self, config: Config, measurement: DataMeasurement) -> RunRecord:
         start = time.monotonic()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from eegnn.data.categories import one_hot
+from eegnn import _check
+from eegnn.compute import CPU, Compute
+from eegnn.data.categories import check_categories, one_hot
 from eegnn.data.problem import Problem
 from eegnn.distributed import ALONE, Ranks
 from eegnn.engine.blocked.inference import check_model
@@ -38,14 +42,12 @@ class MiniBatch:
     @property
     def x(self) -> Tensor | None:
         """Node features as a model takes them, ``[n, in_channels]``."""
-        return None if self.raw_x is None else one_hot("x", self.raw_x, self.node_categories)
+        return _expanded(self.raw_x, self.node_categories)
 
     @property
     def edge_attr(self) -> Tensor | None:
         """Edge features as a model takes them, ``[E, edge_dim]``."""
-        if self.raw_edge_attr is None:
-            return None
-        return one_hot("edge_attr", self.raw_edge_attr, self.edge_categories)
+        return _expanded(self.raw_edge_attr, self.edge_categories)
 
     @property
     def labels(self) -> Tensor:
@@ -61,6 +63,27 @@ class MiniBatch:
     def select(self, values: Tensor) -> Tensor:
         """Return the rows of the units with a loss, from a row for each unit."""
         return values if self.index is None else values[self.index]
+
+    def to(self, device: torch.device | str) -> MiniBatch:
+        """Return a copy on a device; to a CUDA device pinned memory goes while others work."""
+        non_blocking = torch.device(device).type == "cuda"
+        return self._map(lambda value: value.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> MiniBatch:
+        """Return a copy in memory from which a GPU reads while other work goes on."""
+        return self._map(lambda value: value.pin_memory())
+
+    def _map(self, function: Callable[[Any], Any]) -> MiniBatch:
+        """Call a function of all tensors, and of the graph."""
+        names = ("raw_x", "raw_edge_attr", "adj", "y", "index")
+        values = {name: getattr(self, name) for name in names}
+        changed = {name: function(value) for name, value in values.items() if value is not None}
+        return replace(self, **changed)
+
+
+def _expanded(features: Tensor | None, categories: tuple[int, ...]) -> Tensor | None:
+    """Features as a model takes them, which :func:`collate` has checked."""
+    return None if features is None else _check.trust(one_hot(features, categories))
 
 
 class Batches:
@@ -79,6 +102,8 @@ class Batches:
         with_edges: whether the model takes edge features.
         blocks: cut a single graph into this many; 0 to take it whole.
         ranks: this process and those it shares with.
+        compute: where batches are put. A single graph, and what is evaluated, is put there once;
+            training batches of many graphs are made by another thread while the device computes.
     """
 
     def __init__(
@@ -88,6 +113,7 @@ class Batches:
         with_edges: bool = True,
         blocks: int = 0,
         ranks: Ranks = ALONE,
+        compute: Compute = CPU,
     ) -> None:
         if blocks and problem.inductive:
             raise ValueError(f"blocks cut one graph, but {problem.name} has many: leave blocks=0")
@@ -96,12 +122,14 @@ class Batches:
                 f"{problem.name} is one graph, and torchrun shares out many: train it with "
                 f"--nproc-per-node=1, or without torchrun"
             )
+        check_blocks_compute(blocks, compute)
         self.problem = problem
         self.ranks = ranks
+        self.compute = compute
         self.batch_size = batch_size
         self.with_edges = with_edges
         self._parts: dict[str, list[MiniBatch]] = {}
-        self._whole = None if problem.inductive else self._collate(problem.graphs)
+        self._whole = None if problem.inductive else self._send(self._collate(problem.graphs))
         self.blocks = None
         if blocks and self._whole is not None:
             self.blocks = partition(self._whole.adj, num_blocks=blocks)
@@ -118,19 +146,15 @@ class Batches:
             yield from self.part("train")
             return
         order = self.problem.train[torch.randperm(self.problem.train.numel(), generator=generator)]
-        for index in order.split(self.batch_size):
-            shard = self.ranks.shard(index)
-            if shard.numel():
-                yield self.load(shard)
-            else:
-                yield replace(self.load(index[:1]), is_dummy=True)
+        yield from self._load_ahead(order.split(self.batch_size))
 
     def part(self, name: str) -> list[MiniBatch]:
         """Return this rank's batches of ``"train"``, ``"val"`` or ``"test"``, in a fixed order."""
         if name not in self._parts:
             index: Tensor = getattr(self.problem, name)
             if self._whole is not None:
-                self._parts[name] = [replace(self._whole, index=index)]
+                device = self.compute.device
+                self._parts[name] = [replace(self._whole, index=index.to(device))]
             else:
                 shard = self.ranks.shard(index.split(self.batch_size))
                 self._parts[name] = [self.load(i) for i in shard]
@@ -163,11 +187,48 @@ class Batches:
 
     def load(self, index: Tensor) -> MiniBatch:
         """Return graphs of the problem, by their numbers ``int64 [·]``, as a batch of their own."""
+        return self._send(self._collate_some(index))
+
+    def _load_ahead(self, indices: Sequence[Tensor]) -> Iterator[MiniBatch]:
+        """Yield this rank's share of each batch; a GPU computes while the next one is made."""
+        if self.compute.device.type == "cpu":
+            yield from map(self._share, indices)
+            return
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            following = pool.submit(self._share, indices[0])
+            for index in indices[1:]:
+                batch, following = following.result(), pool.submit(self._share, index)
+                yield self._send(batch)
+            yield self._send(following.result())
+
+    def _share(self, index: Tensor) -> MiniBatch:
+        """Make this rank's share of a training batch, on the CPU."""
+        shard = self.ranks.shard(index)
+        if shard.numel():
+            batch = self._collate_some(shard)
+        else:
+            batch = replace(self._collate_some(index[:1]), is_dummy=True)
+        return batch.pin_memory() if self.compute.device.type == "cuda" else batch
+
+    def _send(self, batch: MiniBatch) -> MiniBatch:
+        device = self.compute.device
+        return batch if device.type == "cpu" else batch.to(device)
+
+    def _collate_some(self, index: Tensor) -> MiniBatch:
         return self._collate([self.problem.graphs[i] for i in index.tolist()])
 
     def _collate(self, graphs: Sequence[Data]) -> MiniBatch:
         categories = (self.problem.node_categories, self.problem.edge_categories)
         return collate(graphs, self.with_edges, *categories)
+
+
+def check_blocks_compute(blocks: int, compute: Compute) -> None:
+    """Refuse blocks where they cannot be computed."""
+    if blocks and compute != CPU:
+        raise ValueError(
+            f"blocks are computed on the CPU in precision 32, got device {compute.device} and "
+            f"precision {compute.precision}"
+        )
 
 
 def check_blocks(model: GraphModel) -> None:
@@ -189,6 +250,8 @@ def collate(
     else:
         data = Batch.from_data_list(list(graphs))
         batch = data.batch
+    _check_features("x", data.x, node_categories)
+    _check_features("edge_attr", data.edge_attr if with_edges else None, edge_categories)
     return MiniBatch(
         data.x,
         data.edge_attr if with_edges else None,
@@ -197,3 +260,12 @@ def collate(
         node_categories=node_categories,
         edge_categories=edge_categories,
     )
+
+
+def _check_features(name: str, features: Tensor | None, categories: tuple[int, ...]) -> None:
+    """Check values here, where data is loaded, and not at every step on a GPU."""
+    if features is None:
+        return
+    check_categories(name, features, categories)
+    if features.is_floating_point() and features.dim() == 2:  # the model tells of other shapes
+        _check.finite(name, features)

@@ -65,11 +65,12 @@ def sum_gradients(ranks: Ranks, parameters: Iterable[nn.Parameter]) -> None:
     if ranks.size == 1:
         return
     parameters = list(parameters)
-    present = torch.tensor([p.grad is not None for p in parameters]).float()
+    device = parameters[0].device
+    present = torch.tensor([p.grad is not None for p in parameters], device=device).float()
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     summed = ranks.all_reduce_(torch.cat([parameters_to_vector(gradients), present]))
     vector_to_parameters(summed[: -len(parameters)], gradients)
-    present_anywhere = summed[-len(parameters) :] > 0
+    present_anywhere = (summed[-len(parameters) :] > 0).tolist()
     for parameter, gradient, present_ in zip(parameters, gradients, present_anywhere, strict=True):
         parameter.grad = gradient if present_ else None
 

@@ -19,7 +19,10 @@ from eegnn.train.metrics import score_of
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outputs ``[U, C]`` for the units of a part, their labels and exits, and the score."""
+    """Outputs ``[U, C]`` for the units of a part, their labels and exits, and the score.
+
+    All are on the CPU, wherever the model is.
+    """
 
     out: Tensor
     y: Tensor
@@ -51,16 +54,17 @@ def evaluate(
     :meth:`~eegnn.nn.model.GraphModel.predict`.
     """
     whole, outputs = batches.whole(), {}
-    if whole is not None:
-        out, exits = predict_batch(model, whole, batches.blocks, **knobs)
-        for name in parts:
-            outputs[name] = [_select(batches.part(name)[0], out, exits)]
-    else:
-        for name in parts:
-            outputs[name] = [
-                _select(batch, *predict_batch(model, batch, **knobs))
-                for batch in batches.part(name)
-            ]
+    with batches.compute.autocast():
+        if whole is not None:
+            out, exits = predict_batch(model, whole, batches.blocks, **knobs)
+            for name in parts:
+                outputs[name] = [_select(batches.part(name)[0], out, exits)]
+        else:
+            for name in parts:
+                outputs[name] = [
+                    _select(batch, *predict_batch(model, batch, **knobs))
+                    for batch in batches.part(name)
+                ]
     return {name: _evaluation(model, batches, outputs[name]) for name in parts}
 
 
@@ -74,9 +78,10 @@ def predict_batch(
 
 
 def _select(batch: MiniBatch, out: Tensor, exits: Exits) -> tuple[Tensor, ...]:
-    """Outputs, labels, exit layers and exit times of the units with a score."""
+    """Outputs, labels, exit layers and exit times of the units with a score, on the CPU."""
     select = batch.select
-    return select(out), batch.labels, select(exits.layer), select(exits.time)
+    found = select(out), batch.labels, select(exits.layer), select(exits.time)
+    return tuple(values.cpu() for values in found)
 
 
 def _evaluation(model: GraphModel, batches: Batches, own: list[tuple[Tensor, ...]]) -> Evaluation:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import math
+import operator
 import time
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
+from eegnn import _check
+from eegnn.compute import CPU, Compute
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
 from eegnn.distributed import ALONE, Ranks
@@ -31,6 +35,9 @@ from eegnn.train.metrics import better
 from eegnn.train.models import build_model
 from eegnn.train.monitor import ExitMonitor, GradientNorms
 from eegnn.train.run import RunFolder
+
+#: Of the CPU and, if it is another, of the device.
+RandomState = tuple[Tensor, Tensor | None]
 
 
 class TrainingError(RuntimeError):
@@ -61,28 +68,39 @@ class Trainer:
         problem: what to train on.
         folder: where the run is kept.
         ranks: this process and those it trains with.
+        compute: device and precision. The first weights are drawn on the CPU, and so are the same
+            on every device; noise and dropout are drawn on the device.
     """
 
     def __init__(
-        self, config: Config, problem: Problem, folder: RunFolder, ranks: Ranks = ALONE
+        self,
+        config: Config,
+        problem: Problem,
+        folder: RunFolder,
+        ranks: Ranks = ALONE,
+        compute: Compute = CPU,
     ) -> None:
         self.config = config
         self.folder = folder
         self.ranks = ranks
+        self.compute = compute
         torch.manual_seed(config.seed)
-        self.model: GraphModel = build_model(config, problem)
+        self.model: GraphModel = build_model(config, problem).to(compute.device)
         if config.blocks:
             check_blocks(self.model)
         if ranks.size > 1:
             seed_rank(ranks, config.seed, 0)
         with_edges = self.model.edge_dim is not None
-        self.batches = Batches(problem, config.batch_size, with_edges, config.blocks, ranks)
+        self.batches = Batches(
+            problem, config.batch_size, with_edges, config.blocks, ranks, compute
+        )
         self.problem = problem
         self.loss = choose_loss(config.loss, problem.task)
         optimizer = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         self.optimizer: torch.optim.Optimizer = optimizer(
             self.model.parameters(), lr=config.lr, weight_decay=config.weight_decay
         )
+        self.scaler = compute.scaler()
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, _schedule(config))
         self.order = torch.Generator().manual_seed(config.seed)
         self.progress = Progress()
@@ -101,14 +119,14 @@ class Trainer:
         """
         while not self._done():
             line = self._epoch()
-            random = torch.cat(self.ranks.all_gather(torch.get_rng_state()))
+            random = self.ranks.all_gather((torch.get_rng_state(), self.compute.random_state()))
             if self.ranks.is_main:
                 self._write(line, random)
             if on_epoch is not None:
                 on_epoch(line)
         return self._finish()
 
-    def _write(self, line: dict[str, Any], random: Tensor) -> None:
+    def _write(self, line: dict[str, Any], random: list[RandomState]) -> None:
         self._metrics_hash.update(self.folder.append_metrics(line))
         if self.progress.best_epoch == self.progress.epoch:
             save(self.model, self.folder.model_path)
@@ -117,8 +135,8 @@ class Trainer:
     def resume(self) -> None:
         """Continue from the state on disk, if an epoch was finished.
 
-        With as many ranks as before, each goes on with its own random numbers. With another number
-        they are drawn anew from the seed, the epoch and the rank.
+        With as many ranks as before on the same type of device, each goes on with its own random
+        numbers. Else they are drawn anew from the seed, the epoch and the rank.
         """
         state = self.ranks.on_main(self._read_state)
         if state is None:
@@ -126,12 +144,17 @@ class Trainer:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
+        if state.get("scaler") and self.scaler.is_enabled():
+            self.scaler.load_state_dict(state["scaler"])
         self.order.set_state(state["order"])
         state["progress"].pop("best_test", None)  # older states have it
         self.progress = Progress(**state["progress"])
         random = state["random"].view(-1, torch.get_rng_state().numel())
-        if len(random) == self.ranks.size:
+        device_type, of_device = state.get("device_random", ("cpu", []))
+        if (len(random), device_type) == (self.ranks.size, self.compute.device.type):
             torch.set_rng_state(random[self.ranks.rank].clone())  # a view crashes torch 2.13
+            if of_device:
+                self.compute.set_random_state(of_device[self.ranks.rank])
         else:
             seed_rank(self.ranks, self.config.seed, self.progress.epoch)
 
@@ -150,13 +173,18 @@ class Trainer:
             raise ValueError(f"{self.folder.path / 'metrics.jsonl'} is damaged: it was changed")
         return state
 
-    def _state(self, random: Tensor) -> dict[str, Any]:
+    def _state(self, random: list[RandomState]) -> dict[str, Any]:
+        """All that training depends on, on the CPU: any device may go on with it."""
+        of_cpu, of_device = zip(*random, strict=True)
+        device_random = [state for state in of_device if state is not None]
         return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "model": _on_cpu(self.model.state_dict()),
+            "optimizer": _on_cpu(self.optimizer.state_dict()),
             "scheduler": self.scheduler.state_dict(),
+            "scaler": self.scaler.state_dict(),
             "order": self.order.get_state(),
-            "random": random,  # of all ranks, one after the other
+            "random": torch.cat(of_cpu),  # of all ranks, one after the other
+            "device_random": (self.compute.device.type, device_random),
             "progress": asdict(self.progress),
             "config": self.config.model_dump_json(),
             "metrics": self._metrics_hash.hexdigest(),
@@ -197,12 +225,16 @@ class Trainer:
         """Take the steps of an epoch, and return the mean loss of its units."""
         self.model.train()
         self.model.before_epoch(self.progress.epoch)
-        total, count = 0.0, 0
-        for batch in self.batches.training(self.order):
-            loss, size = self._step(batch)
-            total += loss * size
-            count += size
-        return total / count
+        steps = [self._step(batch) for batch in self.batches.training(self.order)]
+        # A GPU is waited for here, once an epoch, and not after every step.
+        losses, sizes = torch.stack([loss for loss, _ in steps]).tolist(), [n for _, n in steps]
+        if not all(map(math.isfinite, losses)):
+            loss = next(loss for loss in losses if not math.isfinite(loss))
+            raise TrainingError(
+                f"the loss is {loss} at epoch {self.progress.epoch}; try a smaller lr "
+                f"(now {self.config.lr:g}), clip_norm, or standardize=true"
+            )
+        return sum(map(operator.mul, losses, sizes)) / sum(sizes)
 
     def _evaluate_epoch(self) -> tuple[Evaluation, Evaluation | None]:
         """Evaluate the validation and the test part, and note whether this epoch is the best.
@@ -219,31 +251,29 @@ class Trainer:
                 found |= evaluate(self.model, self.batches, ("test",))
         return found["val"], found.get("test")
 
-    def _step(self, batch: MiniBatch) -> tuple[float, int]:
+    def _step(self, batch: MiniBatch) -> tuple[Tensor, int]:
         """Take a step of the optimiser; return the loss and the number of units, of all ranks."""
         self.optimizer.zero_grad()
         x = batch.x
         kind, columns = parse_encoding(self.config.encoding)
         if kind == "lappe" and x is not None:  # eigenvectors come last
-            x = flip_signs(x, slice(x.size(1) - columns, x.size(1)), self.order)
-        out, exits = self.model(x, batch.adj, batch.edge_attr, return_exits=True)
+            x = _check.trust(flip_signs(x, slice(x.size(1) - columns, x.size(1)), self.order))
+        with self.compute.autocast():
+            out, exits = self.model(x, batch.adj, batch.edge_attr, return_exits=True)
         num_costs = batch.adj.num_nodes if self.model.cost_of_nodes else exits.layer.numel()
         loss_mean, cost_mean = global_means(
             self.ranks, batch.num_targets, 0 if batch.is_dummy else num_costs
         )
-        loss = self.loss(out, batch, loss_mean)
-        if not math.isfinite(loss.item()):
-            raise TrainingError(
-                f"the loss is {loss.item()} at epoch {self.progress.epoch}; try a smaller lr "
-                f"(now {self.config.lr:g}), clip_norm, or standardize=true"
-            )
-        (loss + self.config.cost_weight * cost_mean(exits.cost)).backward()
+        loss = self.loss(out.float(), batch, loss_mean)
+        self.scaler.scale(loss + self.config.cost_weight * cost_mean(exits.cost)).backward()
         sum_gradients(self.ranks, self.model.parameters())
+        self.scaler.unscale_(self.optimizer)
         self._gradients.add()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
-        self.optimizer.step()
-        return loss.item(), loss_mean.total
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return loss.detach(), loss_mean.total
 
     def _finish(self) -> dict[str, Any]:
         """Evaluate the weights of the best epoch, and write the summary."""
@@ -264,6 +294,7 @@ class Trainer:
             "params": sum(p.numel() for p in self.model.parameters()),
             "exits": found["test"].exits.summary(),
             "seconds": progress.seconds,
+            **self.compute.as_dict(),
             "notes": self.problem.notes,
         }
         if self.ranks.is_main:
@@ -274,10 +305,14 @@ class Trainer:
     def _best_model(self) -> GraphModel:
         """Return the model of the best epoch, which rank 0 reads."""
         if self.ranks.size == 1:
-            return self.folder.model()
+            return self.folder.model(self.compute.device)
         model = build_model(self.config, self.problem)
         model.load_state_dict(self.ranks.on_main(lambda: self.folder.model().state_dict()))
-        return model
+        return model.to(self.compute.device)
+
+
+def _on_cpu(state: dict[str, Any]) -> dict[str, Any]:
+    return tree_map_only(Tensor, Tensor.cpu, state)
 
 
 def _schedule(config: Config) -> Callable[[int], float]:

@@ -57,9 +57,9 @@ ERRORS = ("mae", "mse")
 def score_of(out: Tensor, y: Tensor, metric: str, scale: float = 1.0) -> float:
     """Return a metric of outputs ``[U, C]``; not a number where one of them is not finite.
 
-    Outputs and labels are multiplied by ``scale``, that of the problem.
+    Outputs and labels are multiplied by ``scale``, that of the problem. Both may be on any device.
     """
-    out = out.float()
+    out, y = out.cpu().float(), y.cpu()
     if not bool(out.isfinite().all()):  # a comparison would take it for some class
         return math.nan
     return METRICS[metric](out * scale, y * scale)

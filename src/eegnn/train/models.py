@@ -23,10 +23,22 @@ def all_options(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if name not in SETTLED} | dict(options)
 
 
-def build_model(config: Config, problem: Problem) -> GraphModel:
-    """Build the model that a configuration asks for, with the sizes of the problem."""
+def check_options(config: Config) -> None:
+    """Refuse a model that there is not, and options that it does not have."""
     if config.model not in NAMES:
         raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
+    settled = SETTLED | ENTRIES[config.model].options.keys()
+    known = MODELS[NAMES[config.model]].defaults().keys() - settled
+    if unknown := sorted(config.options.keys() - known):
+        raise ValueError(
+            f"options.{unknown[0]} is no option of {config.model}; known are "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+def build_model(config: Config, problem: Problem) -> GraphModel:
+    """Build the model that a configuration asks for, with the sizes of the problem."""
+    check_options(config)
     model = MODELS[NAMES[config.model]]
     settled: dict[str, Any] = {
         "in_channels": problem.in_channels,
@@ -37,10 +49,4 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
         "edge_dim": problem.edge_dim if model.uses_edges else None,
         **ENTRIES[config.model].options,
     }
-    known = model.defaults().keys() - settled.keys()
-    if unknown := sorted(config.options.keys() - known):
-        raise ValueError(
-            f"options.{unknown[0]} is no option of {config.model}; known are "
-            f"{', '.join(sorted(known))}"
-        )
     return model(**settled, **config.options)

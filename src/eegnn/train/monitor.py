@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
@@ -42,24 +43,25 @@ class GradientNorms:
                 self._parts[name] = list(head.parameters()) if isinstance(head, nn.Module) else []
         in_heads = {id(parameter) for head in self._parts.values() for parameter in head}
         self._parts["backbone"] = [p for p in model.parameters() if id(p) not in in_heads]
-        self._steps: list[list[Tensor]] = []
+        self._steps: list[Tensor] = []
 
     def add(self) -> None:
         """Record the gradients of a step, before they are clipped; a missing one counts as 0."""
-        self._steps.append(
-            [
-                get_total_norm([p.grad for p in part if p.grad is not None])
-                for part in self._parts.values()
-            ]
-        )
+        self._steps.append(torch.stack([_norm(part) for part in self._parts.values()]))
 
     def mean(self) -> dict[str, float]:
         """Return the mean over the steps since the last call, for each part."""
-        steps, self._steps = self._steps, []
+        steps, self._steps = torch.stack(self._steps).tolist(), []  # a GPU is waited for here alone
         return {
-            part: sum(float(norm) for norm in norms) / len(norms)
+            part: sum(norms) / len(norms)
             for part, norms in zip(self._parts, zip(*steps, strict=True), strict=True)
         }
+
+
+def _norm(part: list[nn.Parameter]) -> Tensor:
+    """The norm of the gradients of some parameters, where these are."""
+    found = get_total_norm([p.grad for p in part if p.grad is not None])
+    return found.to(part[0].device) if part else found
 
 
 class ExitMonitor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eegnn.compute import CPU, Compute
 from eegnn.data.categories import width
 from eegnn.data.files import read_graphs, require_parquet
 from eegnn.data.registry import categories_of
@@ -22,7 +23,7 @@ from eegnn.io import write_atomically
 from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.exits import Exits
 from eegnn.nn.model import GraphModel
-from eegnn.train.batches import collate
+from eegnn.train.batches import check_blocks_compute, collate
 from eegnn.train.config import Config, parse_encoding
 from eegnn.train.evaluate import predict_batch
 from eegnn.train.prepare import prepare, prepare_unseen
@@ -46,6 +47,7 @@ def write_predictions(
     root: Path | None,
     blocks: int | None = None,
     freeze: bool = False,
+    compute: Compute = CPU,
     **knobs: Any,
 ) -> int:
     """Write the predictions of a run for all its units, or for those of a file.
@@ -63,6 +65,7 @@ def write_predictions(
         blocks: cut a single graph into this many; 0 to take it whole; ``None`` to do as in
             training. Where ranks share the blocks, rank 0 writes.
         freeze: whether nodes that have left keep their state.
+        compute: device and precision.
         knobs: of :meth:`~eegnn.nn.model.GraphModel.predict`.
 
     Returns:
@@ -70,7 +73,7 @@ def write_predictions(
     """
     check_output(path)
     folder = RunFolder(run)
-    model, config = folder.model(), folder.config()
+    model, config = folder.model(compute.device), folder.config()
     if freeze:
         freeze_after_exit(model)
     task, scale = folder.labels()
@@ -82,24 +85,32 @@ def write_predictions(
         blocks = config.blocks if len(graphs) == 1 else 0
     if blocks and len(graphs) > 1:
         raise ValueError(f"blocks cut one graph, but there are {len(graphs)}: leave blocks=0")
-    predictions = _predictions(model, graphs, config, blocks, knobs)
+    check_blocks_compute(blocks, compute)
+    with compute.autocast():
+        predictions = list(_predictions(model, graphs, config, blocks, compute.device, knobs))
     outputs, exits = zip(*predictions, strict=True)
-    columns = _columns(task, torch.cat(outputs) * scale, exits)
+    columns = _columns(task, torch.cat(outputs).float() * scale, exits)
     if Ranks.current().is_main:
         write_atomically(path, WRITERS[path.suffix](columns))
     return len(columns["unit"])
 
 
 def _predictions(
-    model: GraphModel, graphs: Sequence[Data], config: Config, blocks: int, knobs: dict[str, Any]
+    model: GraphModel,
+    graphs: Sequence[Data],
+    config: Config,
+    blocks: int,
+    device: torch.device,
+    knobs: dict[str, Any],
 ) -> Iterator[tuple[Tensor, Exits]]:
-    """Yield outputs and exits, batch by batch."""
+    """Yield outputs and exits on the CPU, batch by batch."""
     categories = categories_of(config.dataset)
     for start in range(0, len(graphs), config.batch_size):
         some = graphs[start : start + config.batch_size]
         batch = collate(some, model.edge_dim is not None, *categories)
         cut = partition(batch.adj, num_blocks=blocks) if blocks else None
-        yield predict_batch(model, batch, cut, **knobs)
+        out, left = predict_batch(model, batch.to(device), cut, **knobs)
+        yield out.cpu(), left.cpu()
 
 
 def _read(path: Path, model: GraphModel, config: Config) -> list[Data]:

@@ -14,11 +14,12 @@ from typing import Any, get_args
 
 import torch
 
+from eegnn.compute import CPU, Compute
 from eegnn.distributed import launched_by_torchrun
 from eegnn.io import load, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
-from eegnn.train.models import all_options
+from eegnn.train.models import all_options, check_options
 from eegnn.typing import Task
 
 
@@ -42,12 +43,13 @@ class RunFolder:
         """The weights of the best epoch."""
         return self.path / "model.safetensors"
 
-    def start(self, config: Config, task: Task, scale: float = 1.0) -> None:
+    def start(self, config: Config, task: Task, scale: float = 1.0, compute: Compute = CPU) -> None:
         """Make the folder and write ``config.json``.
 
         Args:
             config: everything that decides the run.
             task, scale: what predictions mean, see :class:`~eegnn.data.problem.Problem`.
+            compute: on which the run begins.
 
         Raises:
             FileExistsError: there is a run already.
@@ -60,7 +62,7 @@ class RunFolder:
             "config": config.model_dump(),
             "options": all_options(config.model, config.options),
             "labels": {"task": task, "scale": scale},
-            "versions": versions(),
+            "versions": {**versions(), **compute.as_dict()},
             "commit": commit(),
         }
         write_atomically(self.path / "config.json", _json(content))
@@ -69,9 +71,11 @@ class RunFolder:
         """Read ``config.json``."""
         path, content = self._config_file()
         try:
-            return make_config(content["config"])
+            config = make_config(content["config"])
+            check_options(config)
         except (ValueError, KeyError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
+        return config
 
     def labels(self) -> tuple[Task, float]:
         """Read from ``config.json`` the task, and the scale of predictions."""
@@ -90,9 +94,9 @@ class RunFolder:
             raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
         return path, _read_json(path)
 
-    def model(self) -> GraphModel:
+    def model(self, device: torch.device | str = "cpu") -> GraphModel:
         """Load the weights of the best epoch."""
-        return load(self.model_path)
+        return load(self.model_path, map_location=device)
 
     def write_state(self, state: dict[str, Any]) -> None:
         """Write ``state.pt``."""

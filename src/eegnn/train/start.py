@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eegnn.compute import CPU, Compute
 from eegnn.data.open import is_path
 from eegnn.distributed import ALONE, Ranks
 from eegnn.train.config import Config, make_config
@@ -46,6 +47,7 @@ def train(
     root: Path | None = None,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     ranks: Ranks = ALONE,
+    compute: Compute = CPU,
 ) -> dict[str, Any]:
     """Train and return the summary; a finished run is not trained again.
 
@@ -56,6 +58,7 @@ def train(
         root: the data folder.
         on_epoch: called after each epoch with its line of ``metrics.jsonl``.
         ranks: this process and those it trains with.
+        compute: device and precision. They may be others than before in a run that goes on.
 
     Raises:
         FileExistsError: there is a run in the folder already, and ``resume`` is not set.
@@ -66,11 +69,11 @@ def train(
     if resume and (summary := ranks.on_main(run.summary)) is not None:
         return summary
     problem = ranks.local_main_first(lambda: prepare(config, root))
-    trainer = Trainer(config, problem, run, ranks)
+    trainer = Trainer(config, problem, run, ranks, compute)
     if resume:
         trainer.resume()
     else:
-        ranks.on_main(lambda: run.start(config, problem.task, problem.scale))
+        ranks.on_main(lambda: run.start(config, problem.task, problem.scale, compute))
     return trainer.fit(on_epoch)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eegnn.compute import CPU, Compute
 from eegnn.io import write_atomically
 from eegnn.train.config import Config, make_config
 from eegnn.train.loop import TrainingError
@@ -32,6 +33,7 @@ def tune(
     folder: Path,
     root: Path | None = None,
     on_trial: Callable[[int, str, float | None], None] | None = None,
+    compute: Compute = CPU,
 ) -> dict[str, Any]:
     """Work on a study until it has ``trials`` finished trials, and write out the best settings.
 
@@ -46,11 +48,12 @@ def tune(
         folder: for the runs of the trials, ``best.json`` (a recipe) and two pictures.
         root: the data folder.
         on_trial: called after each trial with its number, state and validation score.
+        compute: device and precision.
 
     Returns:
         The best trial: ``number``, ``val``, ``params``, ``finished`` and ``recipe``.
     """
-    return _Search(config, trials, storage, folder, root, on_trial).run()
+    return _Search(config, trials, storage, folder, root, on_trial, compute).run()
 
 
 class _Surplus(Exception):
@@ -67,6 +70,7 @@ class _Search:
     folder: Path
     root: Path | None
     on_trial: Callable[[int, str, float | None], None] | None
+    compute: Compute
 
     def __post_init__(self) -> None:
         self._optuna = optuna = import_optuna()
@@ -155,7 +159,7 @@ class _Search:
 
         folder = self.folder / f"trial-{trial.number}"
         try:
-            summary = train(config, folder, root=self.root, on_epoch=report)
+            summary = train(config, folder, root=self.root, on_epoch=report, compute=self.compute)
         except TrainingError as error:
             raise self._optuna.TrialPruned(str(error)) from error
         trial.set_user_attr("test", summary["test"])

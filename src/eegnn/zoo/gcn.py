@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
+from eegnn._edge_values import widest_float
 from eegnn.graph import Adjacency
 from eegnn.nn.activations import ACTIVATIONS
 from eegnn.nn.steps import ConvStep
@@ -48,6 +48,7 @@ def propagate_with_self_loops(adj: Adjacency, x: Tensor) -> Tensor:
     r"""Return :math:`\tilde{\mathbf D}^{-1/2}(\mathbf{A} + \mathbf{I})\tilde{\mathbf D}^{-1/2}
     \mathbf{X}`, ``[n, d]``, from the graph without self-loops.
     """
-    scale = (adj.weighted_degree + 1).to(torch.float64).rsqrt().to(x.dtype).unsqueeze(-1)
+    degree = (adj.weighted_degree + 1).to(widest_float(adj.device))
+    scale = degree.rsqrt().to(x.dtype).unsqueeze(-1)
     x = scale * x
     return scale * (adj.propagate(x, "sum") + x)

@@ -53,7 +53,7 @@ class Blocks:
 
     def __init__(self, adj: Adjacency, cores: Sequence[Tensor]) -> None:
         self.adj, self.cores = adj, list(cores)
-        self.assignment = torch.empty(adj.num_nodes, dtype=torch.int64)
+        self.assignment = torch.empty_like(adj.degree)
         for index, core in enumerate(self.cores):
             self.assignment[core] = index
 
@@ -92,7 +92,7 @@ class Blocks:
         Returns:
             Its nodes, ``int64``, ascending; and the graph.
         """
-        inside = torch.zeros(self.num_nodes, dtype=torch.bool)
+        inside = torch.zeros_like(self.assignment, dtype=torch.bool)
         nodes = self.cores[index]
         inside[nodes] = True
         for _ in range(hops):

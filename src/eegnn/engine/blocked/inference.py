@@ -67,7 +67,7 @@ def infer(
     training = model.training
     model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.device("cpu"):
             x, adj = model._enter(x, blocks.adj, edge_attr, None)
             program = model.program(
                 adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold

@@ -41,7 +41,7 @@ def partition(
 
 def _metis(adj: Adjacency, num_blocks: int) -> Tensor:
     if num_blocks == 1:
-        return torch.zeros(adj.num_nodes, dtype=torch.int64)
+        return torch.zeros_like(adj.degree)
     try:
         import pymetis
     except ImportError as error:
@@ -51,4 +51,4 @@ def _metis(adj: Adjacency, num_blocks: int) -> Tensor:
     graph = pymetis.CSRAdjacency(adj.rowptr.cpu().numpy(), adj.col.cpu().numpy())
     options = pymetis.Options(seed=0)
     _, part = pymetis.part_graph(num_blocks, graph, options=options)
-    return torch.as_tensor(part, dtype=torch.int64)
+    return torch.as_tensor(part, dtype=torch.int64, device=adj.device)
