@@ -60,7 +60,7 @@ duration = time.perf_counter() - start
 runs, epochs = [where / "run-0"], []
 while len(epochs) < kills:
     pid = fork(runs[-1])
-    time.sleep(moments.uniform(0, duration / 8))
+    time.sleep(moments.uniform(0, duration / 2))
     os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code == -signal.SIGKILL:
