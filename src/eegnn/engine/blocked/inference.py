@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -67,7 +69,7 @@ def infer(
     training = model.training
     model.eval()
     try:
-        with torch.no_grad(), torch.device("cpu"):
+        with torch.no_grad(), _on_cpu():
             x, adj = model._enter(x, blocks.adj, edge_attr, None)
             program = model.program(
                 adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold
@@ -111,6 +113,12 @@ class _Part:
     rows: Tensor
     step: Adjacency
     seen: Adjacency
+
+
+def _on_cpu() -> AbstractContextManager[Any]:
+    """Let new tensors be made on the CPU; entering a device makes every call of PyTorch slower."""
+    is_default = torch.get_default_device().type == "cpu"
+    return nullcontext() if is_default else torch.device("cpu")
 
 
 class _Inference:
