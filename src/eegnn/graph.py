@@ -50,8 +50,8 @@ class Adjacency:
         num_graphs: number of graphs.
         nodes: ``int64 [n]``, for a selection the indices of its nodes in the graph that
             :meth:`from_edge_index` saw; ``None`` if nothing was left out.
-        num_targets: the first so many nodes have entries; all of them, but in a
-            :func:`~eegnn.subgraph.neighborhood`.
+        num_targets: results are wanted at the first so many nodes, which have all their entries;
+            at all of them, but in a :func:`~eegnn.subgraph.neighborhood`.
         weight: ``[num_edges]``, the weight of each CSR entry, or ``None`` if there are no weights.
         weighted_degree: ``[n]``, the sum of the weights of the edges that end at each node; in a
             directed graph without weights, their number.
@@ -274,20 +274,22 @@ class Adjacency:
             self._ptr = torch.searchsorted(batch, graphs).to(self.rowptr.dtype)
         return self._ptr
 
-    def propagate(self, x: Tensor, norm: Norm = "sym") -> Tensor:
+    def propagate(self, x: Tensor, norm: Norm = "sym", at_targets: bool = False) -> Tensor:
         r"""Return :math:`\mathbf{\bar A}\mathbf{X}`.
 
         Args:
             x: ``[n, d]``, ``[n]``, or ``[s, n, d]`` for several at once.
             norm: ``"sym"`` for :math:`\mathbf{D}^{-1/2}\mathbf{A}\mathbf{D}^{-1/2}`, ``"mean"``
                 for :math:`\mathbf{D}^{-1}\mathbf{A}`, ``"sum"`` for :math:`\mathbf{A}`.
+            at_targets: return the first ``num_targets`` rows alone.
         """
         if x.dtype in (torch.float16, torch.bfloat16):  # the CPU kernels need float32
-            return self.propagate(x.float(), norm).to(x.dtype)
+            return self.propagate(x.float(), norm, at_targets).to(x.dtype)
         if x.dim() == 3:  # side by side: one product
-            side = self.propagate(x.transpose(0, 1).flatten(1), norm)
+            side = self.propagate(x.transpose(0, 1).flatten(1), norm, at_targets)
             return side.unflatten(1, (x.size(0), x.size(2))).transpose(0, 1)
-        return spmm(self.rowptr, self.col, *self._norm_values(norm, x.dtype), x)
+        rowptr = self.rowptr[: self.num_targets + 1] if at_targets else self.rowptr
+        return spmm(rowptr, self.col, *self._norm_values(norm, x.dtype), x)
 
     def edge_features(self, edge_attr: Tensor) -> Tensor:
         """Give each column of :attr:`edge_index` its features.

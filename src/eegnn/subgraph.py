@@ -7,6 +7,8 @@ as long as no neighbour that matters was left out.
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -82,8 +84,15 @@ def neighborhood(adj: Adjacency, targets: Tensor) -> tuple[Adjacency, Tensor]:
         nodes=order if adj.nodes is None else adj.nodes.index_select(0, order),
     )
     part.num_targets = targets.numel()
-    _copy_values(adj, part, order, position)
+    _copy_values(adj, part, order, position, symmetric=False)
     return part, order
+
+
+def first_targets(adj: Adjacency, count: int) -> Adjacency:
+    """The same graph, where results are wanted at its first ``count`` nodes alone."""
+    part = copy.copy(adj)
+    part.num_targets = count
+    return part
 
 
 def select_graphs(adj: Adjacency, graphs: Tensor) -> tuple[Adjacency, Tensor]:
@@ -121,11 +130,16 @@ def select_graphs(adj: Adjacency, graphs: Tensor) -> tuple[Adjacency, Tensor]:
     return part, rows
 
 
-def _copy_values(adj: Adjacency, part: Adjacency, nodes: Tensor, position: Tensor) -> None:
-    """Give a part with these nodes and CSR entries the values that are known of them."""
+def _copy_values(
+    adj: Adjacency, part: Adjacency, nodes: Tensor, position: Tensor, symmetric: bool = True
+) -> None:
+    """Give a part with these nodes and CSR entries the values that are known of them.
+
+    Where its structure is not symmetric, those of the transposed matrix are of no use.
+    """
     for key, (value, transposed) in adj._values.items():
         own = value.index_select(0, position)
-        same = transposed is value
+        same = transposed is value or not symmetric
         part._values[key] = own, own if same else transposed.index_select(0, position)
     if adj.has_own_values:
         part.weighted_degree = adj.weighted_degree.index_select(0, nodes)

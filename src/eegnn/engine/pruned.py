@@ -13,7 +13,7 @@ from eegnn.nn.gumbel import continue_score
 from eegnn.nn.heads import Confidence, Temperature
 from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
-from eegnn.subgraph import neighborhood, select_graphs
+from eegnn.subgraph import first_targets, neighborhood, select_graphs
 from eegnn.typing import Step
 
 #: Computing a row of a step, with its share of heads and readout, takes the time of this many
@@ -24,6 +24,8 @@ BUILD_WORK = 1.5
 #: Where nodes that have left go on evolving, it takes a search to find out who is needed: it is
 #: made once so many of those who were here at the last one remain.
 SEARCH = 0.25
+#: Rows at the end are left out once no more than this share of them remains.
+KEPT = 0.9
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
@@ -104,6 +106,7 @@ class _Run:
     """One call of :func:`run` with heads.
 
     The rows of ``h`` are those of ``adj``; the units that are still in the records come first.
+    Where those who have left are not updated, they are the targets of ``adj``.
     """
 
     def __init__(self, program: Program, h: Tensor, adj: Adjacency) -> None:
@@ -111,8 +114,11 @@ class _Run:
         self.steps = _Steps(program)
         count = program.num_units(h, adj)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
-        self.searched = count  # how many were here at the last search
+        self.delta = h.new_zeros(count)  # C₀ − C₁ at the last step
+        self.complete = adj.num_targets  # the first so many nodes have all their entries
+        self.work = _work(program, adj)
         self.wasted = 0.0  # work on units that had left, since the graph was made
+        self.searched = count  # how many were here at the last search
 
     def run(self) -> tuple[Tensor, Exits]:
         limit = self.program.max_layers
@@ -135,9 +141,8 @@ class _Run:
         delta, inv_temperature = (value[:targets] for value in program.look(self.h, self.adj))
         tau = program.step_sizes(continue_score(delta, inv_temperature), self.adj)
         if program.freezes:
-            tau[:count].masked_fill_(recorder.left, 0.0)
-            tau[count:] = 0.0
-        delta = delta[:count]
+            tau.masked_fill_(recorder.left, 0.0)
+        self.delta = delta = delta[:count]
         # Without a threshold or an observer nobody asks for the probability of having left.
         asked = program.exit_threshold is not None or program.observe is not None
         log_stay = recorder.decide(delta) if asked else recorder.log_stay
@@ -156,21 +161,34 @@ class _Run:
         Where those who have left are not updated, that is when as much has been computed for them
         in vain as it takes: so it is never much more than it had to be.
         """
-        here, left = self.recorder.num_active, self.recorder.left
+        here = self.recorder.num_active
         if not self.program.freezes:
             if here > SEARCH * self.searched:
                 return False
             self.searched = here
             return True
-        if here == left.numel():
+        if here == self.recorder.left.numel():
             return False
-        work = _work(self.program, self.adj)[: left.numel()]
-        needed = float(work[~left].sum())
-        self.wasted += float(work.sum()) - needed
+        rows = (~self.recorder.left).nonzero().view(-1)
+        if self.program.level == "node":
+            self._drop_rows_after(int(rows[-1]))
+        needed = float(self.work.index_select(0, rows).sum())
+        self.wasted += float(self.work.sum()) - needed
         if self.wasted <= BUILD_WORK * needed:
             return False
         self.wasted = 0.0
         return True
+
+    def _drop_rows_after(self, last: int) -> None:
+        """Leave out the rows after the last unit that is here, for which no graph has to be made.
+
+        Since rows are sorted by their wish to continue, those who leave are mostly the last ones.
+        """
+        count = last + 1
+        if count < KEPT * self.recorder.left.numel():
+            self.adj = first_targets(self.adj, count)
+            self.work = self.work[:count]
+            self.recorder.narrow(torch.arange(count, device=self.h.device))
 
     def _narrow(self, steps: int) -> None:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
@@ -180,11 +198,17 @@ class _Run:
                 return
             self.adj, order = select_graphs(self.adj, ~self.recorder.left)
         else:
+            if self.program.freezes:
+                here = here[self.delta[here].argsort(descending=True)]
             rows = None if self.adj.num_targets < SMALLEST else self._rows(here, steps)
             if rows is None:
                 return
             self.adj, order = neighborhood(self.adj, rows)
+            self.complete = rows.numel()
+            if self.program.freezes:
+                self.adj = first_targets(self.adj, here.numel())
         self.h = self.h.index_select(0, order)
+        self.work = _work(self.program, self.adj)
         self.recorder.narrow(here)
 
     def _rows(self, here: Tensor, steps: int) -> Tensor | None:
@@ -195,27 +219,31 @@ class _Run:
         :math:`k` steps to come, rows within :math:`Rk - 1` hops suffice. Where nodes that left do
         not move, no state is old, and the heads need :math:`R - 1` hops.
         """
-        hops, targets = hops_of(self.program), self.adj.num_targets
+        hops, freezes = hops_of(self.program), self.program.freezes
         assert hops is not None
         inside = self.h.new_zeros(self.adj.num_nodes)
         inside[here] = 1
+        updated = inside  # those who take the steps
         structure, size = self.adj.unweighted(), here.numel()
-        work = _work(self.program, self.adj)[:targets].to(inside.dtype)
-        for _ in range(hops - 1 if self.program.freezes else hops * steps - 1):
-            if not self._worth(inside[:targets] @ work, steps):
+        for _ in range(hops - 1 if freezes else hops * steps - 1):
+            if not self._worth(updated, steps):
                 return None
             inside = (inside + structure.propagate(inside, "sum")).clamp_(max=1)
-            grown = int(inside[:targets].count_nonzero())
+            updated = updated if freezes else inside
+            grown = int(inside[: self.complete].count_nonzero())
             if grown == size:
                 break
             size = grown
-        if not self._worth(inside[:targets] @ work, steps):
+        if not self._worth(updated, steps):
             return None
-        inside[here] = 0
-        return torch.cat([here, inside[:targets].nonzero().view(-1)])
+        around = inside[: self.complete].clone()
+        around[here] = 0
+        return torch.cat([here, around.nonzero().view(-1)])
 
-    def _worth(self, then: Tensor, steps: int) -> bool:
-        """Whether doing this work instead saves more than making the smaller graph takes."""
+    def _worth(self, updated: Tensor, steps: int) -> bool:
+        """Whether steps of these nodes alone save more than making the smaller graph takes."""
+        work = (self.adj.degree + ROW_WORK).to(updated.dtype)
+        then = updated[: self.complete] @ work[: self.complete]
         now = self.adj.num_edges + ROW_WORK * self.adj.num_targets
         return bool(steps * (now - then) > BUILD_WORK * then)
 
@@ -223,5 +251,5 @@ class _Run:
 def _work(program: Program, adj: Adjacency) -> Tensor:
     """The work of a step on each unit, ``[U]``, as entries of the sparse product."""
     if program.level == "node":
-        return adj.degree + ROW_WORK
-    return adj.rowptr[adj.ptr].diff() + ROW_WORK * adj.ptr.diff()
+        return (adj.degree[: adj.num_targets] + ROW_WORK).float()
+    return (adj.rowptr[adj.ptr].diff() + ROW_WORK * adj.ptr.diff()).float()

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from eegnn._linear import linear
-from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.sas_conv import SASStep
 
@@ -61,9 +60,7 @@ class InPlaceStep:
         # the maximum is a soft threshold. In PyTorch 2^y takes half the time of exp or σ. The
         # error is that of `relu_tanh`.
         y = linear(own, self._omega).relu_()
-        value, transposed = adj._norm_values("sym", h.dtype)
-        received = spmm(adj.rowptr[: rows + 1], adj.col, value, transposed, h)  # by targets alone
-        y.sub_(linear(received, self._weight))
+        y.sub_(linear(adj.propagate(h, "sym", at_targets=True), self._weight))
         edge_term = self.step.edge_term(adj)
         if edge_term is not None:
             y.add_(edge_term[:rows], alpha=-_SCALE)

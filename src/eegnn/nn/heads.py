@@ -113,8 +113,9 @@ class MeanGNN(MLP):
         own, mean = weight.chunk(2, dim=-1)
         # Averaging and the linear map commute: the map comes first, since it is mostly to fewer
         # columns. A single output is the last layer, which is right at the targets alone.
-        rows = adj.num_targets if weight.dim() == 1 else adj.num_nodes
-        return linear(h[:rows], own, bias) + adj.propagate(linear(h, mean), "mean")[:rows]
+        last = weight.dim() == 1
+        rows = adj.num_targets if last else adj.num_nodes
+        return linear(h[:rows], own, bias) + adj.propagate(linear(h, mean), "mean", last)
 
 
 class SASHead(MLP):
