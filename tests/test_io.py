@@ -27,7 +27,7 @@ MODELS: dict[str, Callable[[], GraphModel]] = {
     "EEGNN, all unlike the defaults": lambda: EEGNN(
         3, 8, 2, 4, pool="max", after_exit="freeze", step_size="mean", confidence="sas",
         head_layers=2, head_channels=5, continue_bias=None, nu0=0.0, recompute=True,
-        activation="tanh", storage="paper", dropout=0.2, decoder_layers=2,
+        weight_scale=0.5, storage="paper", dropout=0.2, decoder_layers=2,
     ),
     "EEGNN, one channel": lambda: EEGNN(3, 1, 1, 1),
     "SASGNN": lambda: SASGNN(3, 8, 2, 5),

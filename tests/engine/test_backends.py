@@ -25,7 +25,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "freeze, two-layer heads": {"after_exit": "freeze", "head_layers": 2},
     "fixed step": {"step_size": 0.5},
     "edge features": {"edge_dim": 2},
-    "other activation": {"activation": "tanh"},
     "graphs": {"level": "graph"},
     "graphs, added": {"level": "graph", "pool": "add", "confidence": "mean"},
     "graphs, concatenated": {"level": "graph", "pool": "concat"},
@@ -42,6 +41,7 @@ FIXED_DEPTH: dict[str, dict[str, Any]] = {
     "edge features": {"edge_dim": 2},
     "graphs": {"level": "graph", "pool": "add"},
     "norm": {"conv_norm": "layer"},
+    "other activation": {"activation": "tanh"},
 }
 KNOBS: dict[str, dict[str, Any]] = {
     "own rule": {},

@@ -38,7 +38,7 @@ SHARED_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("dropout", math.nan, ValueError),
     ("dropout", "0.5", TypeError),
     ("decoder_layers", 0, ValueError),
-    ("activation", "gelu", ValueError),
+    ("weight_scale", -0.1, ValueError),
     ("storage", "dense", ValueError),
     ("edge_dim", 0, ValueError),
     ("edge_dim", 1.5, TypeError),
@@ -70,6 +70,7 @@ SASGNN_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("shared", "no", TypeError),
     ("conv_dropout", 2, ValueError),
     ("conv_norm", "instance", ValueError),
+    ("activation", "gelu", ValueError),
     ("inner_activation", "gelu", ValueError),
 ]
 

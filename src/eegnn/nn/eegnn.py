@@ -26,13 +26,13 @@ class EEGNN(ExitModel):
             for ``pool``, ``edge_dim``, ``dropout`` and ``decoder_layers``.
         num_layers, level: see :class:`~eegnn.nn.exit_model.ExitModel`, also for the arguments of
             the loop and the heads.
-        edge_term, activation, storage: see :class:`~eegnn.SASConv`.
+        edge_term, storage, weight_scale: see :class:`~eegnn.SASConv`.
     """
 
     _: KW_ONLY
     edge_term: EdgeTerm | None = None
-    activation: str = "relu_tanh"
     storage: Storage = "free"
+    weight_scale: float = 1.0
 
     uses_edges = True
     supports_edge_weight = True
@@ -43,6 +43,6 @@ class EEGNN(ExitModel):
             self.hidden_channels,
             self.edge_dim,
             self.edge_term,
-            self.activation,
             storage=self.storage,
+            weight_scale=self.weight_scale,
         )

@@ -30,6 +30,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     changed something, and no run of today has it.
     """
     options = dict(config.get("options", {}))
+    if config.get("model") == "eegnn" and options.get("activation") == "relu_tanh":
+        del options["activation"]  # EEGNN had a choice once
     if options.get("decoder_bias") == (options.get("decoder_layers", 1) > 1):
         del options["decoder_bias"]
     settings = {**Config(dataset="").model_dump(), **config}
