@@ -99,7 +99,9 @@ def test_it_equals_predict_of_other_models(name: str, after_exit: str) -> None:
     assert_same(infer(model, x, blocks, attr), truth, 1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"shared": False}, {"edge_dim": 2}, {"activation": "tanh"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"shared": False}, {"edge_dim": 2}, {"activation": "tanh"}], ids=str
+)
 def test_sasgnn(options: dict[str, Any]) -> None:
     graph = GRAPHS["sparse"](1)
     x, blocks = features(1, graph.num_nodes), cut(graph, 6)
