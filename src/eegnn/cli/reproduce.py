@@ -15,16 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+import eegnn.cli.options as opt
 from eegnn.cli.app import app, new_progress, print_json
-from eegnn.cli.options import (
-    STORAGE,
-    AsJson,
-    DataDir,
-    Device,
-    Precision,
-    choose_compute,
-    flag,
-)
 
 if TYPE_CHECKING:
     from eegnn.compute import Compute
@@ -34,81 +26,55 @@ if TYPE_CHECKING:
     from eegnn.studies.store import ResultStore
     from eegnn.train.config import Config
 
-Name = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="NAME", help="An experiment that --list names, or `all`.", show_default=False
-    ),
-]
-ListAll = Annotated[
-    bool, flag("--list", "Say what there is, what it costs, and whether the data is here.")
-]
-WriteResults = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write one page of all that is in the folder of results, and the NAME.csv and "
-        "NAME.png of each experiment.",
-        show_default=False,
-    ),
-]
-Show = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CELL",
-        help="List the runs behind cells: `GROUP, ROW, COLUMN` or a part of it, such as "
-        "`EEGNN, Tolokers`. Nothing is run.",
-        show_default=False,
-    ),
-]
-Only = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Run these models or data sets alone, such as `minesweeper,sasgnn,eegnn`.",
-        show_default="all",
-    ),
-]
-Splits = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N-N", help="Splits, or seeds, such as `0-9` or `0,3`.", show_default="all"
-    ),
-]
-Quick = Annotated[
-    bool, flag("--quick", "A small version, marked as such: NAME-quick.md and so on.")
-]
-Out = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="For NAME.jsonl (runs), NAME.md, NAME.csv, NAME.png.")
-]
-Runs = Annotated[Path, typer.Option(metavar="FOLDER", help="For runs that are not finished.")]
-Storage = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|URL",
-        help="Share runs and results with all who have the same one: " + STORAGE + " Needs "
-        "`pip install 'eegnn[tune]'`.",
-        show_default="the folder of runs, on one machine",
-    ),
-]
+Name = typer.Argument(
+    metavar="NAME", help="An experiment that --list names, or `all`.", show_default=False
+)
+ListAll = opt.flag("--list", "Say what there is, what it costs, and whether the data is here.")
+WriteResults = opt.option(
+    "FILE",
+    "Write one page of all that is in the folder of results, and the NAME.csv and NAME.png of each "
+    "experiment.",
+    default=False,
+)
+Show = opt.option(
+    "CELL",
+    "List the runs behind cells: `GROUP, ROW, COLUMN` or a part of it, such as `EEGNN, Tolokers`. "
+    "Nothing is run.",
+    default=False,
+)
+Only = opt.option(
+    "NAMES",
+    "Run these models or data sets alone, such as `minesweeper,sasgnn,eegnn`.",
+    default="all",
+)
+Splits = opt.option("N-N", "Splits, or seeds, such as `0-9` or `0,3`.", default="all")
+Quick = opt.flag("--quick", "A small version, marked as such: NAME-quick.md and so on.")
+Out = opt.option("FOLDER", "For NAME.jsonl (runs), NAME.md, NAME.csv, NAME.png.")
+Runs = opt.option("FOLDER", "For runs that are not finished.")
+Storage = opt.option(
+    "FILE|URL",
+    f"Share runs and results with all who have the same one: {opt.STORAGE} Needs `pip install "
+    "'eegnn[tune]'`.",
+    default="the folder of runs, on one machine",
+)
 
 
 @app.command()
 def reproduce(
-    name: Name = None,
-    list_all: ListAll = False,
-    write_results: WriteResults = None,
-    show: Show = None,
-    only: Only = None,
-    splits: Splits = None,
-    quick: Quick = False,
-    out: Out = Path("results"),
-    runs: Runs = Path("runs"),
-    storage: Storage = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    name: Annotated[str | None, Name] = None,
+    list_all: Annotated[bool, ListAll] = False,
+    write_results: Annotated[Path | None, WriteResults] = None,
+    show: Annotated[str | None, Show] = None,
+    only: Annotated[str | None, Only] = None,
+    splits: Annotated[str | None, Splits] = None,
+    quick: Annotated[bool, Quick] = False,
+    out: Annotated[Path, Out] = Path("results"),
+    runs: Annotated[Path, Runs] = Path("runs"),
+    storage: Annotated[str | None, Storage] = None,
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
+    as_json: Annotated[bool, opt.AsJson] = False,
 ) -> None:
     """Repeat a table or figure of the paper, with its numbers beside ours.
 
@@ -137,7 +103,7 @@ def reproduce(
         if as_json:
             print_json(experiments=rows)
     else:
-        compute = choose_compute(device, precision)
+        compute = opt.choose_compute(device, precision)
         session = _Session(scope, out, runs, storage, data_dir, console, compute)
         chosen = registry.by_cost(quick) if name == "all" else [registry.find(str(name))]
         done = [session.reproduce(each, only, fetch=name != "all") for each in chosen]
