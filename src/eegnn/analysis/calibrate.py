@@ -113,23 +113,20 @@ class Calibration:
         larger by the rest."""
         return self.for_score((1 - share) * abs(self.val.own.score))
 
-    def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """Return the rules for these costs and this tolerance, for JSON.
-
-        Costs below :attr:`lowest_cost` are left out.
-        """
+    def suggestions(self, costs: Sequence[float] = COSTS) -> dict[str, Any]:
+        """Return the rules, those for costs that a rule can have among them, for JSON."""
         affordable = [cost for cost in costs if cost >= self.lowest_cost]
         return {
             "own": asdict(self.own),
             "full": asdict(self.full),
-            "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
+            "same_score": asdict(self.for_score()),
             "keeps": {"share": KEPT, **asdict(self.keeping())},
             "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in affordable],
         }
 
-    def as_dict(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
+    def as_dict(self, costs: Sequence[float] = COSTS) -> dict[str, Any]:
         """Return the fields and :meth:`suggestions`, for JSON."""
-        return {"suggestions": self.suggestions(costs, tolerance), **asdict(self)}
+        return {"suggestions": self.suggestions(costs), **asdict(self)}
 
     def _by_cost(self) -> list[Choice]:
         """All rules by ascending cost, the own rule first among equals."""

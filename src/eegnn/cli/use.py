@@ -98,9 +98,6 @@ def predict(
 def calibrate(
     run: Annotated[Path, opt.RunPath],
     cost: Annotated[float | None, Cost] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
-    ] = 0.0,
     results: Annotated[
         Path | None, opt.option("FILE", "Add run and rules to this .jsonl file.")
     ] = None,
@@ -128,13 +125,12 @@ def calibrate(
     picture = path.with_suffix(".png")
     draw_calibration(found, picture)
     console = Console(stderr=as_json)
-    console.print(calibration_table(found, costs, tolerance))
+    console.print(calibration_table(found, costs))
     console.print(f"→ {path}\n→ {picture}")
     if results is not None:
-        rules = found.suggestions(costs, tolerance)
-        append_result(results, RunFolder(run), command_line(), rules=rules)
+        append_result(results, RunFolder(run), command_line(), rules=found.suggestions(costs))
     if as_json:
-        print_json(run=str(run), file=str(path), **found.as_dict(costs, tolerance))
+        print_json(run=str(run), file=str(path), **found.as_dict(costs))
 
 
 def _knobs(
