@@ -21,7 +21,7 @@ STORAGE = (
 )
 
 
-def option(value: str, text: str, *names: str, default: str | bool = True, **limits: float) -> Any:
+def option(value: str, text: str, *names: str, default: str | bool = True, **limits: Any) -> Any:
     """An option with a value.
 
     Args:

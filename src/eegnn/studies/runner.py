@@ -124,16 +124,10 @@ class Runner:
 
         command, run = train_command(config), RunFolder(folder)
         resume = (folder / "config.json").exists()
+        # The settings of the folder are the same, though perhaps written differently.
+        settings = run.config() if resume else config
         try:
-            # The settings of the folder are the same, though perhaps written differently.
-            train(
-                run.config() if resume else config,
-                folder,
-                resume,
-                self.root,
-                on_epoch,
-                compute=self.compute,
-            )
+            train(settings, folder, resume, self.root, on_epoch, compute=self.compute)
         except TrainingError as error:
             return {"command": command, "failed": str(error), "config": config.model_dump()}
         if self.measurement is None:
