@@ -237,10 +237,9 @@ def test_a_calibration_is_read_as_it_was_written(run: Path, found: Calibration) 
 
 def test_suggestions_are_for_the_costs_asked_for(found: Calibration) -> None:
     # Of four layers everyone takes one: nothing costs less than a quarter.
-    suggested = found.as_dict(costs=[0.2, 0.4], tolerance=0.1)["suggestions"]
+    suggested = found.as_dict(costs=[0.2, 0.4])["suggestions"]
     assert [entry["target"] for entry in suggested["cost"]] == [0.4]
-    assert suggested["same_score"]["tolerance"] == 0.1
-    assert suggested["same_score"]["val"]["cost"] == found.for_score(0.1).val.cost
+    assert suggested["same_score"]["val"]["cost"] == found.for_score().val.cost
 
 
 def test_a_calibration_of_other_weights_is_not_used(run: Path, found: Calibration) -> None:

@@ -114,7 +114,7 @@ def test_data_that_cannot_be_had_is_left_out(
     def unreachable(*given: object) -> None:
         raise OSError("there is no network")
 
-    monkeypatch.setattr("eegnn.data.open.open_problem", unreachable)
+    monkeypatch.setattr("eegnn.cli.experiments.open_problem", unreachable)
     done = CliRunner().invoke(app, ["reproduce", "tiny"])
     assert done.exit_code == 1
     assert "there is no network" in done.stdout

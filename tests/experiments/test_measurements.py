@@ -54,7 +54,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_the_oracle_takes_the_logits_of_a_layer_that_is_right(runs: dict[str, Path]) -> None:
-    found = oracle.measure(runs["sasgnn"], None)
+    found = oracle.measure(*open_run(runs["sasgnn"]))
     model, batches = open_run(runs["sasgnn"])
     whole, (test,) = batches.whole(), batches.part("test")
     assert whole is not None
@@ -70,7 +70,7 @@ def test_the_oracle_takes_the_logits_of_a_layer_that_is_right(runs: dict[str, Pa
 
 
 def test_energies_are_those_of_the_equation(runs: dict[str, Path]) -> None:
-    found = dirichlet.measure(runs["sasgnn"], None)
+    found = dirichlet.measure(*open_run(runs["sasgnn"]))
     assert len(found) == 4
     model, batches = open_run(runs["sasgnn"])
     whole = batches.whole()
@@ -85,13 +85,13 @@ def test_energies_are_those_of_the_equation(runs: dict[str, Path]) -> None:
 
 
 def test_sensitivity_is_that_of_one_test_graph(runs: dict[str, Path]) -> None:
-    found = sensitivity.measure(runs["gcn"], None)
+    found = sensitivity.measure(*open_run(runs["gcn"]))
     assert len(found) == 3
     assert all(math.isfinite(value) and value >= 0 for value in found)
 
 
 def test_exit_times_are_counted(runs: dict[str, Path]) -> None:
-    found = exits_time.measure(runs["eegnn"], None)
+    found = exits_time.measure(*open_run(runs["eegnn"]))
     with np.load(runs["eegnn"] / "exits.npz") as arrays:
         times = arrays["test_time"]
     assert sum(found["counts"]) == times.size == 4
@@ -100,7 +100,7 @@ def test_exit_times_are_counted(runs: dict[str, Path]) -> None:
 
 
 def test_inference_time_is_read_in_milliseconds(runs: dict[str, Path]) -> None:
-    seconds = inference_time.measure(runs["gcn"], None)
+    seconds = inference_time.measure(*open_run(runs["gcn"]))
     assert 0 < seconds < 5
     line = {inference_time.INFERENCE_TIME.field: seconds}
     assert inference_time.MILLISECONDS.read(line) == pytest.approx(1000 * seconds)

@@ -22,7 +22,7 @@ def test_bars_are_proportional_and_nobody_is_lost() -> None:
 
 def test_a_table_of_rules_says_where_none_is_cheap_enough() -> None:
     printed = io.StringIO()
-    Console(width=120, file=printed).print(calibration_table(HIGHER, [0.05, 0.5], 0.0))
+    Console(width=120, file=printed).print(calibration_table(HIGHER, [0.05, 0.5]))
     *_, low, half = printed.getvalue().splitlines()
     assert low.strip() == "best for 5%: no rule costs so little"
     assert half.split() == ["best", "for", "50%", "0.1", "20", "40%", "0.7950", "45%", "0.6900"]

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from eegnn.compute import Compute
+from eegnn.nn.model import GraphModel
 from eegnn.studies import runner
-from eegnn.studies.experiment import NO_MODEL, DataMeasurement, Measurement, Scope
+from eegnn.studies.experiment import NO_MODEL, Measurement, Scope
 from eegnn.studies.runner import Runner, train_command
 from eegnn.studies.store import ResultStore, key_of
+from eegnn.train.batches import Batches
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import read_results
@@ -117,11 +119,11 @@ def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_coun
     tmp_path: Path,
 ) -> None:
     runner_in(tmp_path).run([config()])
-    seen: list[Path] = []
+    seen: list[GraphModel] = []
 
-    def measure(run: Path, root: Path | None, compute: Compute) -> int:
-        assert (run / "model.safetensors").exists()
-        seen.append(run)
+    def measure(model: GraphModel, batches: Batches) -> int:
+        assert batches.problem.name == "transfer-line-3"
+        seen.append(model)
         return 42
 
     def watch(run: Config, line: dict[str, Any] | None) -> None:
@@ -144,7 +146,7 @@ def test_what_is_measured_stands_in_the_line_and_a_line_without_it_does_not_coun
 
 def test_what_is_measured_on_the_data_trains_nothing(tmp_path: Path) -> None:
     store = ResultStore(tmp_path, "data", "size")
-    measurement = DataMeasurement("size", lambda name, root: len(name))
+    measurement = Measurement("size", lambda name, root: len(name))
     wanted = Config(dataset="transfer-line-3", model=NO_MODEL)
     assert Runner(store, tmp_path / "runs", measurement=measurement).run([wanted]) == []
     (line,) = read_results(tmp_path / "data.jsonl")

@@ -6,9 +6,8 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from eegnn.analysis.run import open_run
 from eegnn.compute import CPU, Compute
 from eegnn.io import write_atomically
 from eegnn.nn.exit_model import ExitModel
-from eegnn.train.batches import Batches
 from eegnn.train.evaluate import evaluate
 from eegnn.train.metrics import ERRORS, better
 from eegnn.train.run import RunFolder
@@ -40,8 +38,6 @@ KEPT = 0.99
 PARTS = ("val", "test")
 #: Thresholds that are combined with limits.
 STEPS = 20
-#: From a part, a threshold and a limit to what they cost and score.
-Measure = Callable[[str, float | None, int | None], Point]
 
 
 @dataclass(frozen=True)
@@ -113,23 +109,20 @@ class Calibration:
         larger by the rest."""
         return self.for_score((1 - share) * abs(self.val.own.score))
 
-    def suggestions(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
-        """Return the rules for these costs and this tolerance, for JSON.
-
-        Costs below :attr:`lowest_cost` are left out.
-        """
+    def suggestions(self, costs: Sequence[float] = COSTS) -> dict[str, Any]:
+        """Return the rules, those for costs that a rule can have among them, for JSON."""
         affordable = [cost for cost in costs if cost >= self.lowest_cost]
         return {
             "own": asdict(self.own),
             "full": asdict(self.full),
-            "same_score": {"tolerance": tolerance, **asdict(self.for_score(tolerance))},
+            "same_score": asdict(self.for_score()),
             "keeps": {"share": KEPT, **asdict(self.keeping())},
             "cost": [{"target": cost, **asdict(self.for_cost(cost))} for cost in affordable],
         }
 
-    def as_dict(self, costs: Sequence[float] = COSTS, tolerance: float = 0.0) -> dict[str, Any]:
+    def as_dict(self, costs: Sequence[float] = COSTS) -> dict[str, Any]:
         """Return the fields and :meth:`suggestions`, for JSON."""
-        return {"suggestions": self.suggestions(costs, tolerance), **asdict(self)}
+        return {"suggestions": self.suggestions(costs), **asdict(self)}
 
     def _by_cost(self) -> list[Choice]:
         """All rules by ascending cost, the own rule first among equals."""
@@ -157,13 +150,14 @@ def calibrate_run(run: Path, data_dir: Path | None = None, compute: Compute = CP
         problem, outputs = batches.problem, outputs_by_part(model, batches, PARTS)
     val_outputs = outputs["val"][0]
 
-    def measure_by_replay(part: str, threshold: float | None, limit: int | None) -> Point:
-        return point_of(*outputs[part], problem.metric, problem.scale, threshold, limit)
+    def measure(part: str, threshold: float | None, limit: int | None) -> Point:
+        if val_outputs.replayable:
+            return point_of(*outputs[part], problem.metric, problem.scale, threshold, limit)
+        found = evaluate(model, batches, (part,), exit_threshold=threshold, max_layers=limit)[part]
+        return Point(threshold, limit, float(found.exits.cost), found.score)
 
-    measure: Measure = measure_by_replay
     thresholds, rules = spread_thresholds(val_outputs), _rules(val_outputs)
     if not val_outputs.replayable:  # a pass of the model for each rule, so there are fewer
-        measure = partial(_measure_by_predicting, model, batches)
         thresholds = spread_thresholds(val_outputs, STEPS)
         limits = (None, *(max(model.num_layers * quarter // 4, 1) for quarter in (1, 2, 3)))
         rules = itertools.product((None, *thresholds), limits)
@@ -199,13 +193,6 @@ def read_calibration(run: Path) -> Calibration | None:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path} is damaged ({reason}): remove it and calibrate again") from error
     return found if found.weights == _checksum(run) else None
-
-
-def _measure_by_predicting(
-    model: ExitModel, batches: Batches, part: str, threshold: float | None, limit: int | None
-) -> Point:
-    found = evaluate(model, batches, (part,), exit_threshold=threshold, max_layers=limit)[part]
-    return Point(threshold, limit, float(found.exits.cost), found.score)
 
 
 def _rules(outputs: LayerOutputs) -> Iterator[tuple[float | None, int | None]]:

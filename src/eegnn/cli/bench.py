@@ -11,49 +11,44 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import bench, print_json
-from eegnn.cli.options import AsJson, DataDir, Device, Precision, choose_compute
+from eegnn.cli.options import AsJson, DataDir, Device, Precision, choose_compute, flag, option
 
 if TYPE_CHECKING:
     from eegnn.bench.rows import BenchmarkRow
 
-Threads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads to use.")]
-Passes = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Timed passes, of which the median counts; a tenth of them where one takes seconds.",
-    ),
-]
-Layers = Annotated[list[int], typer.Option(min=1, metavar="N", help="Depth. Repeat it for more.")]
+Threads = option("N", "Threads to use.", min=1)
+Passes = option(
+    "N",
+    "Timed passes, of which the median counts; a tenth of them where one takes seconds.",
+    min=1,
+)
+Layers = option("N", "Depth. Repeat it for more.", min=1)
 DEPTHS = [10, 20, 50, 100]
-Figure = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Draw the result, as .png or .pdf.")
-]
+Figure = option("FILE", "Draw the result, as .png or .pdf.", "--out")
 
 
 @bench.command("inference")
 def bench_inference(
     run: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="A trained run of a model with exits, measured on its graph with its depth. "
-            "Repeat it for more.",
+        option(
+            "FOLDER",
+            "A trained run of a model with exits, measured on its graph with its depth. Repeat it "
+            "for more.",
         ),
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A heterophilic data set; a graph of its size is generated if it is not on disk. "
+        option(
+            "NAME",
+            "A heterophilic data set; a graph of its size is generated if it is not on disk. "
             "Repeat it for more.",
-            show_default="all five, unless there is a run",
+            default="all five, unless there is a run",
         ),
     ] = None,
-    layers: Layers = DEPTHS,
-    threads: Threads = 1,
-    passes: Passes = 20,
+    layers: Annotated[list[int], Layers] = DEPTHS,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 20,
     default_path: Annotated[
         bool,
         typer.Option(
@@ -61,11 +56,11 @@ def bench_inference(
             help="Also GCN as PyG's users call it, with edge_index: minutes on large graphs.",
         ),
     ] = True,
-    out: Figure = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    out: Annotated[Path | None, Figure] = None,
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    data_dir: Annotated[Path | None, DataDir] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Compare inference of GCN, Co-GNN, Polynormer, SAS-GNN and EEGNN, at several depths.
 
@@ -88,13 +83,13 @@ def bench_inference(
 
 @bench.command("graphs")
 def bench_graphs(
-    threads: Threads = 1,
-    passes: Passes = 20,
-    out: Figure = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 20,
+    out: Annotated[Path | None, Figure] = None,
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    data_dir: Annotated[Path | None, DataDir] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Compare the time for batches of graphs with the layers that their graphs take.
 
@@ -110,12 +105,12 @@ def bench_graphs(
 
 @bench.command("training")
 def bench_training(
-    threads: Threads = 1,
-    passes: Passes = 5,
-    out: Figure = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    as_json: AsJson = False,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 5,
+    out: Annotated[Path | None, Figure] = None,
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Compare a training step of SASGNN with the same mathematics by PyG's message passing.
 
@@ -131,17 +126,15 @@ def bench_training(
 
 @bench.command("memory")
 def bench_memory(
-    dataset: Annotated[
-        str, typer.Option(metavar="NAME", help="A heterophilic data set.")
-    ] = "minesweeper",
-    layers: Layers = DEPTHS,
-    threads: Threads = 1,
-    passes: Passes = 5,
-    out: Figure = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    dataset: Annotated[str, option("NAME", "A heterophilic data set.")] = "minesweeper",
+    layers: Annotated[list[int], Layers] = DEPTHS,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 5,
+    out: Annotated[Path | None, Figure] = None,
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    data_dir: Annotated[Path | None, DataDir] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Measure memory and time of a training step against depth, with and without `recompute`."""
     compute = choose_compute(device, precision)
@@ -156,15 +149,15 @@ def bench_memory(
 def bench_footprint(
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A data set that `eegnn datasets` lists. Repeat it for more.",
-            show_default="all, in minutes",
+        option(
+            "NAME",
+            "A data set that `eegnn datasets` lists. Repeat it for more.",
+            default="all, in minutes",
         ),
     ] = None,
-    threads: Threads = 1,
-    out: Figure = None,
-    as_json: AsJson = False,
+    threads: Annotated[int, Threads] = 1,
+    out: Annotated[Path | None, Figure] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Count the memory of a training step of SAS-GNN and EEGNN with their recipes.
 
@@ -181,17 +174,14 @@ def bench_footprint(
 @bench.command("blocks")
 def bench_blocks(
     nodes: Annotated[
-        list[int],
-        typer.Option(min=1000, metavar="N", help="Size of a generated graph. Repeat it for more."),
+        list[int], option("N", "Size of a generated graph. Repeat it for more.", min=1000)
     ] = [100_000, 1_000_000],  # noqa: B006
-    block: Annotated[int, typer.Option(min=100, metavar="N", help="Nodes of a block.")] = 10_000,
-    epoch: Annotated[
-        bool, typer.Option("--epoch", metavar="", help="Also train for an epoch, by blocks.")
-    ] = False,
-    threads: Threads = 1,
-    passes: Passes = 3,
-    out: Figure = None,
-    as_json: AsJson = False,
+    block: Annotated[int, option("N", "Nodes of a block.", min=100)] = 10_000,
+    epoch: Annotated[bool, flag("--epoch", "Also train for an epoch, by blocks.")] = False,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 3,
+    out: Annotated[Path | None, Figure] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Measure memory and time of one huge graph by blocks, and compare with the whole graph.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,8 +31,8 @@ def datasets(
             "exit code 1 for a difference that is not known.",
         ),
     ] = False,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    data_dir: Annotated[Path | None, DataDir] = None,
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """List the data sets: what they are, where they come from, whether they are here."""
     from eegnn.report.datasets import dataset_rows, table_of

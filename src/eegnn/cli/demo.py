@@ -10,20 +10,18 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app, print_json, progress_bar
-from eegnn.cli.options import AsJson, Seed
+from eegnn.cli.options import AsJson, option
 
 
 @app.command()
 def demo(
-    size: Annotated[
-        int, typer.Option(min=10, max=1000, metavar="N", help="Cells on a side of the board.")
-    ] = 100,
-    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the board.")] = 150,
-    seed: Seed = 0,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write the picture: .png, .pdf or .svg.")
-    ] = Path("eegnn-demo.png"),
-    as_json: AsJson = False,
+    size: Annotated[int, option("N", "Cells on a side of the board.", min=10, max=1000)] = 100,
+    epochs: Annotated[int, option("N", "Passes over the board.", min=1)] = 150,
+    seed: Annotated[int, option("N", "The same seed, the same result.", min=0)] = 0,
+    out: Annotated[Path, option("FILE", "Where to write the picture: .png, .pdf or .svg.")] = Path(
+        "eegnn-demo.png"
+    ),
+    as_json: Annotated[bool, AsJson] = False,
 ) -> None:
     """Train EEGNN on a generated Minesweeper board and draw who left when.
 

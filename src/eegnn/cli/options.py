@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,14 +21,22 @@ STORAGE = (
 )
 
 
+def option(value: str, text: str, *names: str, default: str | bool = True, **limits: Any) -> Any:
+    """An option with a value.
+
+    Args:
+        value: what stands for the value in the help.
+        text: the help.
+        names: other than that of the parameter.
+        default: what the help says of it; ``True`` for the default value itself.
+        limits: ``min`` and ``max`` of a number.
+    """
+    return typer.Option(*names, metavar=value, help=text, show_default=default, **limits)
+
+
 def flag(name: str, text: str) -> Any:
     """An option without a value, for which its help does not ask either."""
     return typer.Option(name, metavar="", help=text)
-
-
-def share(text: str, default: str | None = None) -> Any:
-    """An option for a number from 0 to 1."""
-    return typer.Option(min=0, max=1, metavar="SHARE", help=text, show_default=default or True)
 
 
 # What to work on.
@@ -39,63 +46,33 @@ DatasetName = typer.Argument(
     "its full size; of listed sets of many graphs too), or a path, as for --input.",
     show_default=False,
 )
-InputPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--input",
-        metavar="PATH",
-        help="Your own graph, for DATASET: a folder with nodes.csv and edges.csv (or .parquet), or "
-        "a file, .npz, .pt (PyG), .graphml, .edges, .txt or .csv (edge list).",
-    ),
-]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
-DataDir = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Where data sets are kept.",
-        show_default="EEGNN_DATA, or a cache folder",
-    ),
-]
+InputPath = option(
+    "PATH",
+    "Your own graph, for DATASET: a folder with nodes.csv and edges.csv (or .parquet), or a file, "
+    ".npz, .pt (PyG), .graphml, .edges, .txt or .csv (edge list).",
+    "--input",
+)
+RunPath = typer.Argument(metavar="RUN", help="The folder of a run.")
+DataDir = option("FOLDER", "Where data sets are kept.", default="EEGNN_DATA, or a cache folder")
 
 # How to train.
-Epochs = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Passes over the training data.",
-        show_default="the recipe's, or 1000",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="The same seed, the same result.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting, as in `lr=0.003`, or an argument of the model, as in "
-        "`options.dropout=0.2`. Repeat it for more; an unknown key is answered with all that "
-        "exist.",
-    ),
-]
+Epochs = option("N", "Passes over the training data.", default="the recipe's, or 1000", min=1)
+Settings = option(
+    "KEY=VALUE",
+    "A setting, as in `lr=0.003`, or an argument of the model, as in `options.dropout=0.2`. Repeat "
+    "it for more; an unknown key is answered with all that exist.",
+    "--set",
+)
 
 # Where to compute.
-Device = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="`cpu`, `cuda`, `cuda:1`, `mps`, or `auto` for what there is of CUDA, MPS and the "
-        "CPU, in this order.",
-    ),
-]
-Precision = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="`32`; or `bf16-mixed` or `16-mixed` for products in 16 bits and all else in 32.",
-    ),
-]
+Device = option(
+    "NAME",
+    "`cpu`, `cuda`, `cuda:1`, `mps`, or `auto` for what there is of CUDA, MPS and the CPU, in this "
+    "order.",
+)
+Precision = option(
+    "NAME", "`32`; or `bf16-mixed` or `16-mixed` for products in 16 bits and all else in 32."
+)
 
 
 def choose_compute(device: str, precision: str) -> Compute:
@@ -109,43 +86,28 @@ def choose_compute(device: str, precision: str) -> Compute:
 
 
 # How to evaluate.
-MaxLayers = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Nobody takes more steps than this."),
-]
-ExitThreshold = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        metavar="P",
-        help="Leave once the probability of having left reaches P; lower is earlier.",
-        show_default="leave once exit is likelier than continue",
-    ),
-]
-TargetCost = Annotated[
-    float | None, share("Spend this share of the budget, by the rule of `eegnn calibrate`.")
-]
-Freeze = Annotated[
-    bool,
-    flag(
-        "--freeze",
-        "Nodes that have left keep their state, which changes what their neighbours read.",
-    ),
-]
-NumBlocks = Annotated[
-    int | None,
-    typer.Option(
-        "--blocks",
-        min=0,
-        metavar="N",
-        help="Cut the graph into so many blocks, of which memory holds one at a time; the result "
-        "is the same. 0 takes it whole.",
-        show_default="as in training",
-    ),
-]
+MaxLayers = option("N", "Nobody takes more steps than this.", min=1)
+ExitThreshold = option(
+    "P",
+    "Leave once the probability of having left reaches P; lower is earlier.",
+    default="leave once exit is likelier than continue",
+    min=0,
+    max=1,
+)
+TargetCost = option(
+    "SHARE", "Spend this share of the budget, by the rule of `eegnn calibrate`.", min=0, max=1
+)
+Freeze = flag(
+    "--freeze", "Nodes that have left keep their state, which changes what their neighbours read."
+)
+NumBlocks = option(
+    "N",
+    "Cut the graph into so many blocks, of which memory holds one at a time; the result is the "
+    "same. 0 takes it whole.",
+    "--blocks",
+    default="as in training",
+    min=0,
+)
 
 # What to write.
-AsJson = Annotated[
-    bool, flag("--json", "Print the result as one JSON object, the last line of standard output.")
-]
+AsJson = flag("--json", "Print the result as one JSON object, the last line of standard output.")

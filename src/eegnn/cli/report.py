@@ -9,18 +9,16 @@ import typer
 from rich.console import Console
 
 from eegnn.cli.app import app
-from eegnn.cli.options import DataDir, Device, Precision, RunPath, choose_compute
+from eegnn.cli.options import DataDir, Device, Precision, RunPath, choose_compute, option
 
 
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path(
-        "report.html"
-    ),
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
+    out: Annotated[Path, option("FILE", "Where to write the page.")] = Path("report.html"),
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    data_dir: Annotated[Path | None, DataDir] = None,
 ) -> None:
     """Write a page to look into runs: how they learned, who left when, and what it is worth.
 
@@ -39,10 +37,9 @@ def report(
 
 @app.command()
 def card(
-    run: RunPath,
+    run: Annotated[Path, RunPath],
     licence: Annotated[
-        str,
-        typer.Option("--license", metavar="NAME", help="Of the weights, as the Hub names it."),
+        str, option("NAME", "Of the weights, as the Hub names it.", "--license")
     ] = "mit",
 ) -> None:
     """Write a model card: data set, scores, exits, how to load the weights, licence.

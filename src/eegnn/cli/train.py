@@ -10,78 +10,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+import eegnn.cli.options as opt
 from eegnn.cli.app import app, command_line, print_json, progress_bar
-from eegnn.cli.options import (
-    MODEL,
-    AsJson,
-    DataDir,
-    DatasetName,
-    Device,
-    Epochs,
-    InputPath,
-    Precision,
-    Settings,
-    choose_compute,
-    flag,
-)
 
 if TYPE_CHECKING:
     from eegnn.compute import Compute
     from eegnn.distributed import Ranks
     from eegnn.train.config import Config
 
-Model = typer.Option(metavar="NAME", help=MODEL, show_default="eegnn")
-Split = typer.Option(
+Model = opt.option("NAME", opt.MODEL, default="eegnn")
+Split = opt.option(
+    "N",
+    "Which split into training, validation and test part; of a generated set, its seed.",
+    default="0",
     min=0,
-    metavar="N",
-    help="Which split into training, validation and test part; of a generated set, its seed.",
-    show_default="0",
 )
-Seed = typer.Option(
+Seed = opt.option(
+    "N",
+    "Of the first weights, dropout and the order of batches. The same seed, the same numbers.",
+    default="0",
     min=0,
-    metavar="N",
-    help="Of the first weights, dropout and the order of batches. The same seed, the same numbers.",
-    show_default="0",
 )
-Recipe = typer.Option(
-    metavar="FILE",
-    help="Settings from a .toml file, or the config.json of another run.",
-    show_default="the one for this data set and model, if there is one",
+Recipe = opt.option(
+    "FILE",
+    "Settings from a .toml file, or the config.json of another run.",
+    default="the one for this data set and model, if there is one",
 )
-Out = typer.Option(
-    metavar="FOLDER", help="Folder of the run.", show_default="runs/DATASET-MODEL-splitN-seedN"
-)
-Resume = flag("--resume", "Go on with the run in the folder, if any.")
-Results = typer.Option(
-    metavar="FILE",
-    help="Add the result to this .jsonl file; a run that is in it already is not trained.",
+Out = opt.option("FOLDER", "Folder of the run.", default="runs/DATASET-MODEL-splitN-seedN")
+Resume = opt.flag("--resume", "Go on with the run in the folder, if any.")
+Results = opt.option(
+    "FILE", "Add the result to this .jsonl file; a run that is in it already is not trained."
 )
 Trackers = StrEnum("Trackers", ["tensorboard", "wandb", "mlflow", "csv"])
-Track = typer.Option(
-    metavar="NAME",
-    help="Show each epoch in a tracker too: `tensorboard`, `wandb`, `mlflow` or `csv`. It needs no "
+Track = opt.option(
+    "NAME",
+    "Show each epoch in a tracker too: `tensorboard`, `wandb`, `mlflow` or `csv`. It needs no "
     "network, unless WANDB_MODE or MLFLOW_TRACKING_URI says so.",
 )
 
 
 @app.command()
 def train(
-    dataset: Annotated[str | None, DatasetName] = None,
+    dataset: Annotated[str | None, opt.DatasetName] = None,
     model: Annotated[str | None, Model] = None,
     split: Annotated[int | None, Split] = None,
     seed: Annotated[int | None, Seed] = None,
-    epochs: Epochs = None,
-    settings: Settings = None,
+    epochs: Annotated[int | None, opt.Epochs] = None,
+    settings: Annotated[list[str] | None, opt.Settings] = None,
     recipe: Annotated[Path | None, Recipe] = None,
-    input_path: InputPath = None,
+    input_path: Annotated[Path | None, opt.InputPath] = None,
     out: Annotated[Path | None, Out] = None,
     resume: Annotated[bool, Resume] = False,
     results: Annotated[Path | None, Results] = None,
     track: Annotated[Trackers | None, Track] = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
+    as_json: Annotated[bool, opt.AsJson] = False,
 ) -> None:
     """Train a model, and report the test score of its best validation epoch.
 
@@ -98,7 +83,7 @@ def train(
     """
     if not (dataset or input_path or recipe or (resume and out)):
         raise typer.BadParameter("give DATASET, --input, --recipe, or --resume with --out")
-    compute = choose_compute(device, precision)
+    compute = opt.choose_compute(device, precision)
     from eegnn.data.open import as_path
     from eegnn.distributed import join
     from eegnn.train.config import parse_overrides

@@ -8,47 +8,31 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+import eegnn.cli.options as opt
 from eegnn.cli.app import app, print_json
-from eegnn.cli.options import (
-    MODEL,
-    STORAGE,
-    AsJson,
-    DataDir,
-    DatasetName,
-    Device,
-    Epochs,
-    InputPath,
-    Precision,
-    Settings,
-    choose_compute,
+
+Trials = opt.option("N", "Settings to try, by all processes together.", min=1)
+Storage = opt.option(
+    "FILE|URL",
+    f"Where Optuna keeps the study, which processes with the same one share: {opt.STORAGE}",
 )
+Out = opt.option("FOLDER", "For trials, best.json and pictures.")
 
 
 @app.command()
 def tune(
-    dataset: Annotated[str | None, DatasetName] = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help=MODEL)] = "eegnn",
-    trials: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Settings to try, by all processes together.")
-    ] = 32,
-    storage: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Where Optuna keeps the study, which processes with the same one share: "
-            + STORAGE,
-        ),
-    ] = "sqlite:///study.db",
-    input_path: InputPath = None,
-    epochs: Epochs = None,
-    settings: Settings = None,
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="For trials, best.json and pictures.")
-    ] = Path("study"),
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    dataset: Annotated[str | None, opt.DatasetName] = None,
+    model: Annotated[str, opt.option("NAME", opt.MODEL)] = "eegnn",
+    trials: Annotated[int, Trials] = 32,
+    storage: Annotated[str, Storage] = "sqlite:///study.db",
+    input_path: Annotated[Path | None, opt.InputPath] = None,
+    epochs: Annotated[int | None, opt.Epochs] = None,
+    settings: Annotated[list[str] | None, opt.Settings] = None,
+    out: Annotated[Path, Out] = Path("study"),
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
+    as_json: Annotated[bool, opt.AsJson] = False,
 ) -> None:
     """Search for good settings, in the search space of the paper; --set gives the others.
 
@@ -58,7 +42,7 @@ def tune(
     """
     if not (dataset or input_path):
         raise typer.BadParameter("give DATASET or --input")
-    compute = choose_compute(device, precision)
+    compute = opt.choose_compute(device, precision)
     from eegnn.data.open import as_path
     from eegnn.train.config import parse_overrides
     from eegnn.train.start import configure

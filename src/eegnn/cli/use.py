@@ -8,107 +8,82 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+import eegnn.cli.options as opt
 from eegnn.cli.app import app, command_line, print_json
-from eegnn.cli.options import (
-    AsJson,
-    DataDir,
-    Device,
-    ExitThreshold,
-    Freeze,
-    MaxLayers,
-    NumBlocks,
-    Precision,
-    RunPath,
-    TargetCost,
-    choose_compute,
-    share,
-)
 
 if TYPE_CHECKING:
     from eegnn.compute import Compute
 
+NewGraphs = opt.option(
+    "PATH",
+    "New graphs, in any format that `train --input` takes.",
+    "--input",
+    default="the data of the run",
+)
+Cost = opt.option("SHARE", "Share of the budget.", default="25, 35, 50 and 75 %", min=0, max=1)
+
 
 @app.command("eval")
 def evaluate(
-    run: RunPath,
-    max_layers: MaxLayers = None,
-    exit_threshold: ExitThreshold = None,
-    target_cost: TargetCost = None,
-    freeze: Freeze = False,
-    blocks: NumBlocks = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    run: Annotated[Path, opt.RunPath],
+    max_layers: Annotated[int | None, opt.MaxLayers] = None,
+    exit_threshold: Annotated[float | None, opt.ExitThreshold] = None,
+    target_cost: Annotated[float | None, opt.TargetCost] = None,
+    freeze: Annotated[bool, opt.Freeze] = False,
+    blocks: Annotated[int | None, opt.NumBlocks] = None,
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
+    as_json: Annotated[bool, opt.AsJson] = False,
 ) -> None:
     """Score the best weights of a run again, perhaps with earlier exits.
 
     All knobs work without training again: they show how much of the score is left when less is
     computed. Started by `torchrun`, the processes share the blocks of a graph.
     """
-    compute = choose_compute(device, precision)
+    compute = opt.choose_compute(device, precision)
+    from eegnn.analysis.run import open_run
     from eegnn.distributed import join
     from eegnn.nn.exit_model import freeze_after_exit
-    from eegnn.train.batches import Batches
     from eegnn.train.evaluate import evaluate as score
-    from eegnn.train.prepare import prepare
-    from eegnn.train.run import RunFolder
 
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir, compute)
-    folder = RunFolder(run)
-    config = folder.config()
-    problem = prepare(config, data_dir)
-    model = folder.model(compute.device)
+    model, batches = open_run(run, data_dir, compute, blocks)
     if freeze:
         freeze_after_exit(model)
-    count = config.blocks if blocks is None else blocks
-    with_edges = model.edge_dim is not None
-    batches = Batches(problem, config.batch_size, with_edges, count, compute=compute)
     join(compute.device.type)
     found = score(model, batches, ("train", "val", "test"), **knobs)
-    fields: dict[str, Any] = {"run": str(run), "metric": problem.metric, **knobs, "freeze": freeze}
-    fields |= {name: part.score for name, part in found.items()}
-    fields["exits"] = found["test"].exits.summary()
-    fields["cost"] = float(found["test"].exits.cost)
-    fields |= compute.as_dict()
+    scores = {name: part.score for name, part in found.items()}
+    metric, exits = batches.problem.metric, found["test"].exits
     Console(stderr=as_json).print(
-        f"{problem.metric}: train {fields['train']:.4f}  validation {fields['val']:.4f}  "
-        f"test {fields['test']:.4f}   {fields['cost']:.0%} of the budget"
+        f"{metric}: train {scores['train']:.4f}  validation {scores['val']:.4f}  "
+        f"test {scores['test']:.4f}   {float(exits.cost):.0%} of the budget"
     )
     if as_json:
-        print_json(**fields)
+        rule = {**knobs, "freeze": freeze, "exits": exits.summary(), "cost": float(exits.cost)}
+        print_json(run=str(run), metric=metric, **scores, **rule, **compute.as_dict())
 
 
 @app.command()
 def predict(
-    run: RunPath,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The table to write: .csv, .parquet or .jsonl.")
-    ],
-    input_path: Annotated[
-        Path | None,
-        typer.Option(
-            "--input",
-            metavar="PATH",
-            help="New graphs, in any format that `train --input` takes.",
-            show_default="the data of the run",
-        ),
-    ] = None,
-    max_layers: MaxLayers = None,
-    exit_threshold: ExitThreshold = None,
-    target_cost: TargetCost = None,
-    freeze: Freeze = False,
-    blocks: NumBlocks = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
+    run: Annotated[Path, opt.RunPath],
+    out: Annotated[Path, opt.option("FILE", "The table to write: .csv, .parquet or .jsonl.")],
+    input_path: Annotated[Path | None, NewGraphs] = None,
+    max_layers: Annotated[int | None, opt.MaxLayers] = None,
+    exit_threshold: Annotated[float | None, opt.ExitThreshold] = None,
+    target_cost: Annotated[float | None, opt.TargetCost] = None,
+    freeze: Annotated[bool, opt.Freeze] = False,
+    blocks: Annotated[int | None, opt.NumBlocks] = None,
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
 ) -> None:
     """Predict with the best weights of a run.
 
     Writes a row for each node or graph: prediction, probability of each class, exit layer and exit
     time.
     """
-    compute = choose_compute(device, precision)
+    compute = opt.choose_compute(device, precision)
     from eegnn.distributed import join
     from eegnn.train.predict import check_output, write_predictions
 
@@ -121,19 +96,15 @@ def predict(
 
 @app.command()
 def calibrate(
-    run: RunPath,
-    cost: Annotated[float | None, share("Share of the budget.", "25, 35, 50 and 75 %")] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0, help="How much the score may fall for the cheapest rule.")
-    ] = 0.0,
+    run: Annotated[Path, opt.RunPath],
+    cost: Annotated[float | None, Cost] = None,
     results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add run and rules to this .jsonl file."),
+        Path | None, opt.option("FILE", "Add run and rules to this .jsonl file.")
     ] = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    device: Annotated[str, opt.Device] = "cpu",
+    precision: Annotated[str, opt.Precision] = "32",
+    data_dir: Annotated[Path | None, opt.DataDir] = None,
+    as_json: Annotated[bool, opt.AsJson] = False,
 ) -> None:
     """Find the exit rule for a budget, and the cheapest that is as good as the model's own.
 
@@ -141,7 +112,7 @@ def calibrate(
     calibration.json in the folder of the run, where --target-cost of eval and predict finds them;
     calibration.png shows what they cost and score on test units.
     """
-    compute = choose_compute(device, precision)
+    compute = opt.choose_compute(device, precision)
     from eegnn.analysis.calibrate import COSTS, calibrate_run, write_calibration
     from eegnn.report.calibration import draw_calibration
     from eegnn.report.terminal import calibration_table
@@ -154,13 +125,12 @@ def calibrate(
     picture = path.with_suffix(".png")
     draw_calibration(found, picture)
     console = Console(stderr=as_json)
-    console.print(calibration_table(found, costs, tolerance))
+    console.print(calibration_table(found, costs))
     console.print(f"→ {path}\n→ {picture}")
     if results is not None:
-        rules = found.suggestions(costs, tolerance)
-        append_result(results, RunFolder(run), command_line(), rules=rules)
+        append_result(results, RunFolder(run), command_line(), rules=found.suggestions(costs))
     if as_json:
-        print_json(run=str(run), file=str(path), **found.as_dict(costs, tolerance))
+        print_json(run=str(run), file=str(path), **found.as_dict(costs))
 
 
 def _knobs(

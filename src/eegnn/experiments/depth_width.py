@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-from eegnn.data.registry import DATASETS
 from eegnn.experiments.parameters import count_parameters
 from eegnn.studies.configs import repeat, with_recipe
 from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
@@ -37,9 +36,7 @@ def cells(scope: Scope) -> Cells:
 
 
 def _count(width: int) -> int:
-    figures = DATASETS["minesweeper"].figures
-    sizes = int(figures["features"]), width, int(figures["classes"])
-    return count_parameters("sasgnn", *sizes, storage="paper")
+    return count_parameters("Minesweeper", "SAS-GNN", width, storage="paper")
 
 
 def findings(table: Table) -> Findings:

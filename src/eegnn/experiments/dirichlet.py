@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 from eegnn.analysis.dirichlet import dirichlet_energy
-from eegnn.analysis.run import open_run
 from eegnn.analysis.states import stacked_states
-from eegnn.compute import CPU, Compute
+from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, without_recipe
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import log_at_layer
 from eegnn.studies.tables import by_group, by_row, row_cells
+from eegnn.train.batches import Batches
 
 #: The widths (tab:hps_sensitivity_dirichlet).
 WIDTHS = {
@@ -29,9 +28,8 @@ FIELD = "dirichlet"
 ROWS = ("SAS-GNN", "A-DGN", "GRAFF", "GCN")
 
 
-def measure(run: Path, root: Path | None, compute: Compute = CPU) -> list[float]:
+def measure(model: GraphModel, batches: Batches) -> list[float]:
     """Return the energy at layer 0 … L."""
-    model, batches = open_run(run, root, compute)
     whole = batches.whole()
     assert whole is not None, "the experiment is on single graphs"
     states = stacked_states(model, whole.x, whole.adj, whole.edge_attr)

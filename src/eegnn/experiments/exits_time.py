@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eegnn.compute import CPU, Compute
 from eegnn.experiments.heterophilic import QUICK
+from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import repeat, with_recipe
 from eegnn.studies.experiment import Cells, Experiment, Measurement, Scope
 from eegnn.studies.figures import draw_exit_distributions
 from eegnn.studies.quantities import MEAN_EXIT, Quantity
 from eegnn.studies.tables import row_cells
+from eegnn.train.batches import Batches
+from eegnn.train.evaluate import evaluate
 
 FIELD = "exit_time"
 BINS = 30
@@ -31,10 +32,9 @@ QUANTITIES = {
 }
 
 
-def measure(run: Path, root: Path | None, compute: Compute = CPU) -> dict[str, Any]:
+def measure(model: GraphModel, batches: Batches) -> dict[str, Any]:
     """Return the histogram of the exit times of test nodes, and their mean."""
-    with np.load(run / "exits.npz") as arrays:
-        times = arrays["test_time"].astype(np.float64)
+    times = evaluate(model, batches, ("test",))["test"].time.double().cpu().numpy()
     counts, edges = np.histogram(times, BINS, (0.0, max(float(times.max()), 1e-9)))
     return {"mean": float(times.mean()), "counts": counts.tolist(), "edges": edges.tolist()}
 

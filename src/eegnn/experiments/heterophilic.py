@@ -31,8 +31,9 @@ PRINTED: dict[str, Any] = {
     "options": {"head_layers": 2, "continue_bias": None, "storage": "paper"},
 }
 NO_DROPOUT: dict[str, Any] = {"options": {"conv_dropout": 0.0}}
-#: The rows, with their models and what differs from the recipes.
-ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+#: The rows of a table, with their models and what differs from the recipes.
+Rows = dict[str, tuple[str, dict[str, Any]]]
+ROWS: Rows = {
     "SAS-GNN": ("sasgnn", {}),
     "EEGNN": ("eegnn", {}),
     "EEGNN, as printed": ("eegnn", PRINTED),
@@ -57,10 +58,10 @@ PAPER: PaperTable = {
 }
 
 
-def cells(scope: Scope) -> Cells:
+def cells(scope: Scope, rows: Rows = ROWS, paper: PaperTable = PAPER) -> Cells:
     """One table: a row for each model, a column for each data set."""
     return paper_cells(
-        GROUP, PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
+        GROUP, paper, QUANTITIES, lambda row, column: recipe_runs(column, *rows[row], scope)
     )
 
 

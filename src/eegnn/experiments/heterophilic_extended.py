@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from functools import partial
 
-from eegnn.experiments.heterophilic import GROUP, QUANTITIES, recipe_runs
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.experiments.heterophilic import GROUP, QUANTITIES, Rows, cells
+from eegnn.studies.experiment import Experiment, Findings, Table
 from eegnn.studies.findings import check, means
-from eegnn.studies.tables import PaperTable, paper_cells
+from eegnn.studies.tables import PaperTable
 
 _REGULAR = {"conv_dropout": 0.2, "conv_norm": "layer"}
-#: The rows, with their models and what differs from the recipes.
-ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+ROWS: Rows = {
     "SAS-GNN": ("sasgnn", {}),
     "SAS-GNN −ws": ("sasgnn", {"options": {"shared": False}}),
     "SAS-GNN +drop+norm": ("sasgnn", {"options": _REGULAR}),
@@ -43,13 +42,6 @@ PAPER: PaperTable = {
 }  # fmt: skip
 
 
-def cells(scope: Scope) -> Cells:
-    """One table: a row for each model, a column for each data set."""
-    return paper_cells(
-        GROUP, PAPER, QUANTITIES, lambda row, column: recipe_runs(column, *ROWS[row], scope)
-    )
-
-
 def findings(table: Table) -> Findings:
     """A step size of its own for each node is worth having."""
     at = means(table)
@@ -71,7 +63,7 @@ EXPERIMENT = Experiment(
     "the activation. Models with an asterisk have the settings of Luo, Shi and Wu (2024).",
     quick="one split, 5 epochs, width 32",
     minutes=(20_000, 2),
-    cells=cells,
+    cells=partial(cells, rows=ROWS, paper=PAPER),
     findings=findings,
     why="For GCN, SAGE and GAT, the residual connection of Luo, Shi and Wu has a linear map, ours "
     "has none.",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import operator
-from pathlib import Path
 from typing import Any
 
 from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import oracle
-from eegnn.analysis.run import open_run
-from eegnn.compute import CPU, Compute
 from eegnn.experiments.heterophilic import QUANTITIES, recipe_runs
+from eegnn.nn.model import GraphModel
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Score, Table
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
+from eegnn.train.batches import Batches
 
 GROUP = "SAS-GNN"
 NO_EXIT, OPTIMAL, EARLIEST = "No exit", "Optimal exit", "Earliest right exit"
@@ -29,9 +28,8 @@ PAPER = {
 }
 
 
-def measure(run: Path, root: Path | None, compute: Compute = CPU) -> dict[str, Any]:
+def measure(model: GraphModel, batches: Batches) -> dict[str, Any]:
     """Return the scores of test nodes with the latest and with the earliest layer that is right."""
-    model, batches = open_run(run, root, compute)
     outputs, y = outputs_by_part(model, batches, ("test",))["test"]
     metric = batches.problem.metric
     latest, earliest = (oracle(outputs, y, metric, pick) for pick in ("latest", "earliest"))

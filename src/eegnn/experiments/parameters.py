@@ -47,25 +47,19 @@ def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
     for place, group in enumerate(GROUPS):
         for row, layers in product(PAPER[10], PAPER):
-            paper, count = Score(PAPER[layers][row][place]), _count(group, row, layers)
+            heads = QUESTIONS_HEADS if (group, row) == ("Questions", "EEGNN") else {}
+            options = {"num_layers": layers, **OPTIONS.get(row, {}), **heads}
+            count = count_parameters(group, row, WIDTH, **options)
+            paper = Score(PAPER[layers][row][place])
             yield Cell(group, row, f"{layers} layers", PARAMETERS, (), paper, count)
 
 
-def _count(group: str, row: str, layers: int) -> int:
-    options = OPTIONS.get(row, {}) | (
-        QUESTIONS_HEADS if (group, row) == ("Questions", "EEGNN") else {}
-    )
-    figures = DATASETS[group.lower()].figures
-    sizes = int(figures["features"]), WIDTH, int(figures["classes"])
-    return count_parameters(model_name(row), *sizes, num_layers=layers, **options)
-
-
 @cache
-def count_parameters(
-    model: str, in_channels: int, width: int, out_channels: int, **options: Any
-) -> int:
-    """Build a model and count its parameters."""
-    built = MODELS[NAMES[model]](in_channels, width, out_channels, **options)
+def count_parameters(group: str, row: str, width: int, **options: Any) -> int:
+    """Build a model for a data set, both as the paper prints them, and count its parameters."""
+    figures = DATASETS[group.lower()].figures
+    sizes = int(figures["features"]), width, int(figures["classes"])
+    built = MODELS[NAMES[model_name(row)]](*sizes, **options)
     return sum(parameter.numel() for parameter in built.parameters())
 
 

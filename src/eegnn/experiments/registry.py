@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from eegnn.data.registry import find as find_dataset
+from eegnn.studies.configs import whole_dataset
 from eegnn.studies.experiment import Experiment
 from eegnn.train.config import Config
 
@@ -43,5 +44,5 @@ def missing_data(configs: Sequence[Config], root: Path | None = None) -> list[st
         name
         for name in names
         if not name.startswith(("echo-", "transfer-"))  # these are generated
-        and find_dataset(name.partition("@")[0]).place(root) == "needs network"
+        and find_dataset(whole_dataset(name)).place(root) == "needs network"
     ]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-from eegnn.analysis.run import open_run
 from eegnn.analysis.sensitivity import layer_sensitivity
-from eegnn.compute import CPU, Compute
+from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
 from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import log_at_layer
 from eegnn.studies.tables import row_cells
+from eegnn.train.batches import Batches
 
 DATASETS = {
     "Peptides-func": "peptides-func",
@@ -33,9 +32,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def measure(run: Path, root: Path | None, compute: Compute = CPU) -> list[float]:
+def measure(model: GraphModel, batches: Batches) -> list[float]:
     """Return S_0 … S_{L-1} on the first test graph."""
-    model, batches = open_run(run, root, compute)
     first = batches.load(batches.problem.test[:1])
     return layer_sensitivity(model, first.x, first.adj.edge_index, first.edge_attr).tolist()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from eegnn.experiments.parameters import count_parameters
-from eegnn.studies.configs import model_name
 from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import Quantity
 
@@ -32,7 +31,7 @@ def _cell(row: str, column: str, paper: int, numbers: int) -> Cell:
 def _count(row: str, layers: int) -> int:
     # Polynormer has as many global as local layers, as the paper assumes.
     options = {"global_layers": layers} if row == "Polynormer" else {}
-    return count_parameters(model_name(row), 8, WIDTH, 2, num_layers=layers, **options)
+    return count_parameters("Minesweeper", row, WIDTH, num_layers=layers, **options)
 
 
 def findings(table: Table) -> Findings:

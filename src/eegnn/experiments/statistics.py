@@ -10,15 +10,7 @@ from eegnn.data.open import open_problem
 from eegnn.data.registry import DATASETS
 from eegnn.data.statistics import distance_statistics, size_statistics, statistics
 from eegnn.data.topologies import TOPOLOGIES
-from eegnn.studies.experiment import (
-    NO_MODEL,
-    Cell,
-    Cells,
-    DataMeasurement,
-    Experiment,
-    Scope,
-    Score,
-)
+from eegnn.studies.experiment import NO_MODEL, Cell, Cells, Experiment, Measurement, Scope, Score
 from eegnn.studies.quantities import Quantity
 from eegnn.train.config import Config
 
@@ -140,5 +132,5 @@ EXPERIMENT = Experiment(
     quick="there is nothing to leave out",
     minutes=(3, 3),
     cells=cells,
-    measurement=DataMeasurement(FIELD, measure),
+    measurement=Measurement(FIELD, measure),
 )

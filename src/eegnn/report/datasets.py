@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,11 @@ from eegnn.data.statistics import differences, statistics
 Row = dict[str, Any]
 
 NUMBERS = ("splits", "graphs", "nodes", "edges", "features", "classes", "h edge", "h adj")
+COLUMNS = ("name", "level", "metric", *NUMBERS, "licence", "source", "where", "check")
+#: The fields of columns that are called otherwise.
+FIELDS = {
+    "h edge": "homophily", "h adj": "adjusted_homophily", "source": "citation", "where": "place",
+}  # fmt: skip
 EXPLANATION = (
     "edges: both directions. h edge, h adj: homophily of edges, and the same corrected for chance. "
     "Of a set of graphs: nodes and edges of a mean graph."
@@ -97,7 +102,7 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
     for column in columns:
         table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(COLUMNS[column](row) for column in columns))
+        table.add_row(*(_cell(row, column) for column in columns))
     return table
 
 
@@ -111,26 +116,24 @@ def _details(row: Row) -> Table:
     return table
 
 
-def _edges(row: Row) -> str:
-    """The number of edges in both directions, also where the publication counts them once."""
-    twice = {
-        name.replace("undirected_", ""): 2 * row[name]
-        for name in ("undirected_edges", "mean_undirected_edges")
-        if name in row
-    }
-    return _size({**twice, **row}, "edges")
+def _cell(row: Row, column: str) -> str:
+    if column == "check":
+        return _verdict(row)
+    if column in ("nodes", "edges"):
+        return _size(row, column)
+    return _text(row.get(FIELDS.get(column, column)))
 
 
 def _size(row: Row, name: str) -> str:
-    """The number of nodes or edges: of the only graph, or the mean over several."""
+    """The number of nodes, or of edges in both directions, also where the publication counts them
+    once: of the only graph, or the mean over several."""
+    for field in ("undirected_edges", "mean_undirected_edges"):
+        if field in row:
+            row = {field.replace("undirected_", ""): 2 * row[field], **row}
     if "graphs" not in row:
         return _text(row.get(name))
     mean = row[f"mean_{name}"] if f"mean_{name}" in row else row[name] / row["graphs"]
     return f"{mean:,.1f}"
-
-
-def _field(name: str) -> Callable[[Row], str]:
-    return lambda row: _text(row.get(name))
 
 
 def _text(value: Any) -> str:
@@ -157,22 +160,3 @@ def _differences(row: Row) -> list[str]:
         f"published {_text(difference['published'])}{' (a known slip)' * difference['known']}"
         for difference in row.get("differences") or []
     ]
-
-
-COLUMNS: dict[str, Callable[[Row], str]] = {
-    "name": _field("name"),
-    "level": _field("level"),
-    "metric": _field("metric"),
-    "splits": _field("splits"),
-    "graphs": _field("graphs"),
-    "nodes": lambda row: _size(row, "nodes"),
-    "edges": _edges,
-    "features": _field("features"),
-    "classes": _field("classes"),
-    "h edge": _field("homophily"),
-    "h adj": _field("adjusted_homophily"),
-    "licence": _field("licence"),
-    "source": _field("citation"),
-    "where": _field("place"),
-    "check": _verdict,
-}

@@ -57,7 +57,7 @@ def run_report(summary: dict[str, Any], folder: Path) -> str:
     )
 
 
-def calibration_table(found: Calibration, costs: Sequence[float], tolerance: float) -> Table:
+def calibration_table(found: Calibration, costs: Sequence[float]) -> Table:
     """Make a row for each exit rule: what it is, and what it costs and scores."""
     table = Table(box=None, pad_edge=False)
     for heading in ("", "threshold", "layers", "cost", found.metric, "test cost", "test"):
@@ -77,8 +77,7 @@ def calibration_table(found: Calibration, costs: Sequence[float], tolerance: flo
 
     add("own rule", found.own)
     add("full depth", found.full)
-    worse = f", {tolerance:g} worse at most" if tolerance else ""
-    add(f"cheapest as good as own{worse}", found.for_score(tolerance))
+    add("cheapest as good as own", found.for_score())
     add(f"cheapest to keep {KEPT:.0%}", found.keeping())
     for cost in costs:
         if cost >= found.lowest_cost:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eegnn.studies.configs import whole_dataset
 from eegnn.studies.experiment import Cell, CellResult, Experiment, Scope, Table
 from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.studies.store import ResultStore, read_folder, settings_of, settings_of_record
@@ -79,7 +80,7 @@ def collect(experiments: Iterable[Experiment], folder: Path) -> Collection:
     return Collection(
         [replace(each, superseded=superseded.get(name, ())) for name, each in tables.items()],
         superseded.get("", ()),
-        {_dataset(record["config"]) for record in records},
+        {whole_dataset(record["config"]["dataset"]) for record in records},
     )
 
 
@@ -123,13 +124,9 @@ def _asked(table: Table) -> _Asked:
             runs.setdefault(config.model_dump_json(), (settings, []))[1].append(cell)
     found: _Asked = {}
     for settings, cells in runs.values():
-        found.setdefault((_dataset(settings), settings["model"]), []).append((settings, cells))
+        place = whole_dataset(settings["dataset"]), settings["model"]
+        found.setdefault(place, []).append((settings, cells))
     return found
-
-
-def _dataset(config: Mapping[str, Any]) -> str:
-    """Return the name of the whole data set, of ``echo-sssp@0.1`` that of ``echo-sssp``."""
-    return str(config["dataset"]).partition("@")[0]
 
 
 def _owner(source: str, names: Iterable[str]) -> str:
@@ -145,7 +142,7 @@ def _nearest(record: RunRecord, owner: str, asked: Mapping[str, _Asked]) -> _Sup
     It is one of the experiment that owns the file or, where that has none, of any other.
     """
     mine = settings_of_record(record)
-    place = _dataset(mine), mine["model"]
+    place = whole_dataset(mine["dataset"]), mine["model"]
     found = [
         (_differences(mine, settings), name, cells)
         for name in ([owner] if owner and place in asked[owner] else asked)

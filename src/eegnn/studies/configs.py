@@ -24,9 +24,14 @@ def model_name(printed: str) -> str:
     return printed.lower().replace("-", "").replace("+", "-")
 
 
+def whole_dataset(name: str) -> str:
+    """Return the name of the whole data set, ``echo-sssp`` for ``echo-sssp@0.1``."""
+    return name.partition("@")[0]
+
+
 def with_recipe(dataset: str, model: str, settings: Settings | None = None) -> Config | None:
     """Return a run with the recipe for these names and further settings; ``None`` without one."""
-    if find_recipe(_full_name(dataset), model) is None:
+    if find_recipe(whole_dataset(dataset), model) is None:
         return None
     return configure(dataset, model, None, dict(settings or {}))
 
@@ -53,7 +58,7 @@ def without_recipe(dataset: str, model: str, settings: Settings) -> Config:
 
     Options of that recipe are set to the defaults of the model, so that the configuration says it.
     """
-    path = find_recipe(_full_name(dataset), model)
+    path = find_recipe(whole_dataset(dataset), model)
     usual = {} if path is None else read_recipe(path).get("options", {})
     defaults = _defaults(model)
     options = {key: defaults[key] for key in usual} | settings.get("options", {})
@@ -69,8 +74,3 @@ def repeat(config: Config | None, over: Literal["split", "seed"], numbers: Itera
 
 def _defaults(model: str) -> dict[str, Any]:
     return MODELS[NAMES[model]].defaults()
-
-
-def _full_name(dataset: str) -> str:
-    """Return the name of the whole data set, of ``echo-sssp@0.1`` that of ``echo-sssp``."""
-    return dataset.partition("@")[0]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eegnn.compute import Compute
 from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
 
@@ -161,28 +160,17 @@ Table = Sequence[CellResult]
 
 
 class Measurement(NamedTuple):
-    """What is measured on a trained model, beyond the scores that every run has.
+    """What is measured beyond the scores that every run has.
 
     Args:
         field: of the run's record that keeps it.
-        measure: takes the folder of the finished run, the data folder and the device, and returns
-            what JSON can hold.
+        measure: takes the trained model and its data, a :class:`~eegnn.nn.model.GraphModel` and
+            :class:`~eegnn.train.batches.Batches`, and returns what JSON can hold. Where the model
+            is :data:`NO_MODEL`, it takes the name of the data set and the data folder.
     """
 
     field: str
-    measure: Callable[[Path, Path | None, Compute], Any]
-
-
-class DataMeasurement(NamedTuple):
-    """What is measured on a data set; nothing is trained.
-
-    Args:
-        field: of the record that keeps it.
-        measure: takes the name of the data set and the data folder, and returns what JSON can hold.
-    """
-
-    field: str
-    measure: Callable[[str, Path | None], Any]
+    measure: Callable[..., Any]
 
 
 class Finding(NamedTuple):
@@ -258,7 +246,7 @@ class Experiment:
     findings: Callable[[Table], Findings] = lambda table: ()
     findings_title: str = "What the paper says"
     draw: Callable[[Table, Path], None] | None = None
-    measurement: Measurement | DataMeasurement | None = None
+    measurement: Measurement | None = None
     why: str = ""
     needs: str = ""
 

@@ -39,7 +39,8 @@ def draw_lines(table: Table, path: Path, x_label: str, *, log_x: bool = False) -
 
 
 def draw_exits(table: Table, path: Path) -> None:
-    """Draw a panel for each group with a box for each row: the exit layers of all its runs.
+    """Draw a panel for each group with a box for each row: the exit layers of the runs of its
+    first column.
 
     A box reaches from the first to the third quartile, with the median as a line and the mean as a
     triangle; whiskers reach to the 5th and 95th percentile.
@@ -47,9 +48,10 @@ def draw_exits(table: Table, path: Path) -> None:
     groups = by_group([result for result in table if result.runs])
     with _panels(len(groups), path) as axes:
         for axis, (group, results) in zip(axes, groups.items(), strict=False):
-            axis.bxp([exit_box(result) for result in results], showfliers=False, showmeans=True)
+            boxes = [exit_box(line[0]) for line in by_row(results).values()]
+            axis.bxp(boxes, showfliers=False, showmeans=True)
             axis.set(title=group, ylim=(0, None))
-            if len(results) > 4:  # side by side, their names would overlap
+            if len(boxes) > 4:  # side by side, their names would overlap
                 axis.tick_params("x", rotation=40)
         axes[0].set_ylabel("exit layer")
 

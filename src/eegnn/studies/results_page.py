@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from eegnn.data.registry import DATASETS
 from eegnn.studies.collection import Collection, ExperimentResults
+from eegnn.studies.configs import whole_dataset
 from eegnn.studies.costs import cost
 from eegnn.studies.experiment import CellResult, Scope, Table
 from eegnn.studies.markdown import (
@@ -219,7 +220,7 @@ def _missing(table: Table) -> dict[str, Config]:
 
 
 def _datasets(runs: Mapping[str, Config]) -> set[str]:
-    return {config.dataset.partition("@")[0] for config in runs.values()}
+    return {whole_dataset(config.dataset) for config in runs.values()}
 
 
 def _describe_missing(each: ExperimentResults, runs: Mapping[str, Config]) -> list[str]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eegnn.analysis.run import open_run
 from eegnn.compute import CPU, Compute
-from eegnn.studies.experiment import DataMeasurement, Measurement
+from eegnn.studies.experiment import NO_MODEL, Measurement
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
 from eegnn.studies.store import ResultStore, key_of
@@ -44,7 +45,7 @@ class Runner:
     store: ResultStore
     folder: Path
     root: Path | None = None
-    measurement: Measurement | DataMeasurement | None = None
+    measurement: Measurement | None = None
     watch: Watcher = lambda config, metrics: None
     compute: Compute = CPU
 
@@ -114,7 +115,7 @@ class Runner:
         ``check`` is called after each epoch.
         """
         self.watch(config, None)
-        if isinstance(self.measurement, DataMeasurement):
+        if config.model == NO_MODEL and self.measurement is not None:
             return self._measure_data(config, self.measurement)
 
         def on_epoch(metrics: dict[str, Any]) -> None:
@@ -123,24 +124,18 @@ class Runner:
 
         command, run = train_command(config), RunFolder(folder)
         resume = (folder / "config.json").exists()
+        # The settings of the folder are the same, though perhaps written differently.
+        settings = run.config() if resume else config
         try:
-            # The settings of the folder are the same, though perhaps written differently.
-            train(
-                run.config() if resume else config,
-                folder,
-                resume,
-                self.root,
-                on_epoch,
-                compute=self.compute,
-            )
+            train(settings, folder, resume, self.root, on_epoch, compute=self.compute)
         except TrainingError as error:
             return {"command": command, "failed": str(error), "config": config.model_dump()}
         if self.measurement is None:
             return result_of(run, command)
-        found = self.measurement.measure(folder, self.root, self.compute)
+        found = self.measurement.measure(*open_run(folder, self.root, self.compute))
         return result_of(run, command, **{self.measurement.field: found})
 
-    def _measure_data(self, config: Config, measurement: DataMeasurement) -> RunRecord:
+    def _measure_data(self, config: Config, measurement: Measurement) -> RunRecord:
         start = time.monotonic()
         found = measurement.measure(config.dataset, self.root)
         return {

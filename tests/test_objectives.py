@@ -1,9 +1,21 @@
+"""The picture of docs/objectives.md, and what that page says of it."""
+
 from __future__ import annotations
+
+import runpy
+from pathlib import Path
 
 import pytest
 import torch
 
-from eegnn.analysis.objectives import READINGS, Reading, gradient_map
+SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "images" / "objectives.py"))
+READINGS, gradient_map = SCRIPT["READINGS"], SCRIPT["gradient_map"]
+
+
+def test_picture_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "objectives.png"
+    SCRIPT["draw_objectives"](path)
+    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_both_readings_take_the_same_decisions() -> None:
@@ -13,7 +25,7 @@ def test_both_readings_take_the_same_decisions() -> None:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_a_decision_counts_only_while_somebody_near_goes_on(reading: Reading) -> None:
+def test_a_decision_counts_only_while_somebody_near_goes_on(reading: str) -> None:
     found = gradient_map(reading, size=8, num_layers=8)
     last = int(found.layer.max())
     assert 0 < last < 8

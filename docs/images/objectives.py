@@ -1,18 +1,23 @@
-"""Gradients of exit decisions: which of them learn from the task loss in a training step."""
+"""Draws ``objectives.png``: which exit decisions learn from the task loss in a training step.
+
+Run it as ``python docs/images/objectives.py [FILE]``.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import torch
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from eegnn._graph_cache import adjacency_of
+from eegnn import EEGNN, Adjacency
 from eegnn.data.minesweeper import minesweeper
-from eegnn.graph import Adjacency
-from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_loop import run
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.program import Program
@@ -21,6 +26,10 @@ from eegnn.nn.program import Program
 #: line of Algorithm 1 is printed, or that after it, as the library does.
 Reading = Literal["before", "after"]
 READINGS: tuple[Reading, ...] = ("before", "after")
+_TITLES = {
+    "before": "a cell leaves with its state before the step",
+    "after": "a cell leaves with its state after the step",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ def gradient_map(
     All ``size · size`` cells are in the loss. ``seed`` is that of board, weights and noise.
     """
     data = minesweeper(size, seed)
-    adj = adjacency_of(data.edge_index, data.num_nodes, None)
+    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes)
     torch.manual_seed(seed)
     model = EEGNN(data.num_features, 16, 2, num_layers, continue_bias=continue_bias)
     logits_by_layer: list[Tensor] = []
@@ -94,3 +103,39 @@ def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Te
         h = h + tau.unsqueeze(-1) * program.step(step)(h, adj)
     state = torch.where((layer == program.num_layers).unsqueeze(1), h, state)
     return program.readout(state), layer
+
+
+def draw_objectives(path: Path) -> None:
+    """Draw the gradients of all decisions on a small board, for both readings of Algorithm 1."""
+    maps = {name: gradient_map(name) for name in READINGS}
+    highest = max(float(found.gradient.max()) for found in maps.values())
+    figure = Figure(figsize=(9, 4.4), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, (name, found) in zip(axes, maps.items(), strict=True):
+        order = found.decisions.argsort(stable=True)
+        gradient = found.gradient[:, order]
+        image = axis.imshow(
+            gradient.where(gradient > 0, float("nan")).numpy(),
+            aspect="auto",
+            interpolation="nearest",
+            cmap="viridis",
+            norm=LogNorm(highest * 1e-6, highest),
+        )
+        last = found.decisions[order].numpy() - 0.5
+        axis.step(range(len(order)), last, where="mid", color="red", label="last decision taken")
+        axis.set(title=f"{_TITLES[name]}\n{_subtitle(found)}", xlabel="cells, sorted by exit")
+    axes[0].set_ylabel("decision before step")
+    axes[0].legend(loc="lower right")
+    figure.colorbar(image, ax=axes, label="size of the gradient (white: none)", extend="min")
+    figure.savefig(path, dpi=110)
+
+
+def _subtitle(found: GradientMap) -> str:
+    percent = round(100 * found.share_without_gradient)
+    if percent:
+        return f"{percent} % of the decisions taken get no gradient"
+    return "every decision taken gets one"
+
+
+if __name__ == "__main__":
+    draw_objectives(Path(*(sys.argv[1:] or [__file__.replace(".py", ".png")])))
