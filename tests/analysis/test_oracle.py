@@ -1,19 +1,20 @@
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import get_args
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from eegnn.analysis.layers import LayerOutputs
-from eegnn.analysis.oracle import oracle
+from eegnn.analysis.oracle import Pick, oracle
 from tests.graphs import quick
 
 L, UNITS, CLASSES = 5, 30, 3
-PICKS: tuple[Literal["earliest", "latest"], ...] = ("earliest", "latest")
+PICKS: tuple[Pick, ...] = get_args(Pick)
 
 
 def random_outputs(seed: int) -> tuple[LayerOutputs, Tensor]:
@@ -33,12 +34,17 @@ def predicted(outputs: LayerOutputs, layer: int, unit: int) -> int:
 
 @quick
 @given(st.integers(0, 10**6), st.sampled_from(PICKS))
-def test_the_oracle_is_that_of_the_paper(seed: int, pick: Literal["earliest", "latest"]) -> None:
+def test_the_oracle_is_that_of_the_paper(seed: int, pick: Pick) -> None:
     outputs, y = random_outputs(seed)
     found = oracle(outputs, y, "accuracy", pick)
-    order = range(1, L + 1) if pick == "earliest" else range(L, 0, -1)
     correct = 0
     for unit in range(UNITS):
+        order = list(range(1, L + 1))
+        if pick == "latest":
+            order.reverse()
+        elif pick == "confident":
+            losses = cross_entropy(outputs.out[:, unit], y[unit].expand(L), reduction="none")
+            order = (1 + losses.argsort()).tolist()
         right = [layer for layer in order if predicted(outputs, layer, unit) == y[unit]]
         assert found.layer[unit] == (right[0] if right else L)
         correct += bool(right)
@@ -48,7 +54,7 @@ def test_the_oracle_is_that_of_the_paper(seed: int, pick: Literal["earliest", "l
 
 @quick
 @given(st.integers(0, 10**6), st.sampled_from(PICKS))
-def test_no_exits_are_more_accurate_than_the_oracles(seed: int, pick: Any) -> None:
+def test_no_exits_are_more_accurate_than_the_oracles(seed: int, pick: Pick) -> None:
     outputs, y = random_outputs(seed)
     index = torch.arange(0, UNITS, 2)
     found = oracle(outputs.select(index), y[index], "accuracy", pick)
@@ -72,7 +78,8 @@ def test_the_earliest_right_layer_may_rank_worse_than_full_depth() -> None:
     y = torch.tensor([0, 1, 1, 0])
     out = two_logits([[-0.1, 0.1, 0.1, 0.6], [-0.1, 1.0, 2.0, 0.5]])
     outputs = at_full_depth(out)
-    earliest, latest = (oracle(outputs, y, "roc_auc", pick) for pick in PICKS)
+    earliest = oracle(outputs, y, "roc_auc", "earliest")
+    latest = oracle(outputs, y, "roc_auc", "latest")
     assert earliest.layer.tolist() == [1, 1, 1, 2]
     assert latest.layer.tolist() == [2, 2, 2, 2]
     assert earliest.full_score == latest.full_score == latest.score == 1.0

@@ -58,7 +58,7 @@ RECORD = {
     "test": 0.5,
     "params": 100,
     "exits": {"min": 1, "median": 2.0, "mean": 2.5, "max": 4, "histogram": [0, 1, 2, 0, 1]},
-    "oracle": {"latest": 0.7, "earliest": 0.6},
+    "oracle": {"latest": 0.7, "earliest": 0.6, "confident": 0.65},
     "dirichlet": [10.0] * 51,
     "sensitivity": [1.0] * 10,
     "exit_time": {"mean": 1.5, "counts": [1, 2], "edges": [0.0, 1.0, 2.0]},

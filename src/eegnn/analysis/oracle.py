@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -11,6 +11,9 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
 from eegnn.train.metrics import score_of
+
+#: Which of the layers that are right.
+Pick = Literal["earliest", "latest", "confident"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,7 @@ class Oracle:
     right_at_end: float  #: share of units that the last layer classifies correctly
 
 
-def oracle(
-    outputs: LayerOutputs, y: Tensor, metric: str, pick: Literal["earliest", "latest"] = "earliest"
-) -> Oracle:
+def oracle(outputs: LayerOutputs, y: Tensor, metric: str, pick: Pick = "earliest") -> Oracle:
     """Let every unit leave at a layer that classifies it correctly (the paper's optimal exit).
 
     As in the paper, the logits of a unit are those of a layer at which its prediction is correct,
@@ -46,9 +47,10 @@ def oracle(
         outputs: of a model with or without exits.
         y: the class of each unit, ``int64 [U]``.
         metric: a name in :data:`~eegnn.train.metrics.METRICS`.
-        pick: the ``"earliest"`` or the ``"latest"`` of the correct layers.
+        pick: the ``"earliest"`` or the ``"latest"`` of the correct layers, or the most
+            ``"confident"`` one, which gives the class the largest probability.
     """
-    _check.choice("pick", pick, ("earliest", "latest"))
+    _check.choice("pick", pick, get_args(Pick))
     if y.dtype != torch.int64 or y.shape != (outputs.num_units,):
         raise ValueError(
             f"y must be int64 of shape [{outputs.num_units}], the class of each unit, got "
@@ -57,9 +59,12 @@ def oracle(
     depth = outputs.num_layers
     right = outputs.out.argmax(dim=-1) == y
     somewhere = right.any(dim=0)
-    first = 1 + right.int().argmax(dim=0)
-    last = depth - right.flip(0).int().argmax(dim=0)
-    layer = (first if pick == "earliest" else last).where(somewhere, depth)
+    order = torch.arange(depth, 0, -1).view(-1, 1)  # the largest is taken; the first of equal ones
+    if pick == "latest":
+        order = order.flip(0)
+    elif pick == "confident":
+        order = outputs.out.softmax(dim=-1)[:, torch.arange(len(y)), y]
+    layer = (1 + order.where(right, -1).argmax(dim=0)).where(somewhere, depth)
     return Oracle(
         layer=layer,
         score=score_of(outputs.at(layer), y, metric),
