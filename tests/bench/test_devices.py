@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eegnn._spmm import CSR_DEVICES
-from eegnn.bench import baselines, graphs, inference, memory, timing, training
+from eegnn.bench import baselines, inference, memory, timing, training
 from eegnn.compute import Compute
 from tests.accelerator import DEVICE, recorded
 from tests.bench.inputs import small_graph
@@ -31,10 +31,7 @@ def test_inference_is_measured_where_there_are_csr_products(
     assert all(row.seconds > 0 for row in rows)
 
 
-def test_batches_of_graphs_and_training_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "BATCHES", {"enzymes": (12, 7, 9)})
-    monkeypatch.setattr(graphs, "on_disk", lambda *_: False)
-    assert len(graphs.compare(passes=1, compute=COMPUTE)) == 3
+def test_training_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "graphs", small_graphs)
     rows = training.compare(passes=1, compute=COMPUTE)
     assert all(row.difference < 1e-5 for row in rows)

@@ -86,28 +86,6 @@ def bench_inference(
     _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
-@bench.command("graphs")
-def bench_graphs(
-    threads: Threads = 1,
-    passes: Passes = 20,
-    out: Figure = None,
-    device: Device = "cpu",
-    precision: Precision = "32",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compare the time for batches of graphs with the layers that their graphs take.
-
-    Graphs of ENZYMES and Peptides-func, or of their size, leave at fixed layers. All graphs of a
-    batch are computed until the last one has left.
-    """
-    compute = choose_compute(device, precision)
-    from eegnn.bench.graphs import compare
-
-    measure = partial(compare, passes, data_dir, compute)
-    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
-
-
 @bench.command("training")
 def bench_training(
     threads: Threads = 1,
