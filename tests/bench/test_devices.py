@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eegnn._spmm import CSR_DEVICES
-from eegnn.bench import baselines, inference, memory, timing, training
+from eegnn.bench import inference, memory, timing, training
 from eegnn.compute import Compute
 from tests.accelerator import DEVICE, recorded
 from tests.bench.inputs import small_graph
@@ -22,10 +22,10 @@ def test_inference_is_measured_where_there_are_csr_products(
     monkeypatch.setattr(inference, "benchmark_graph", small_graph)
     with pytest.raises(ValueError, match="device must multiply CSR matrices"):
         inference.compare(["tolokers"], [2], passes=1, compute=COMPUTE)
-    for module in ("eegnn._spmm", baselines.__name__):
+    for module in ("eegnn._spmm", inference.__name__):
         monkeypatch.setattr(f"{module}.CSR_DEVICES", CSR_DEVICES | {"simulated"})
     # PyG asks for the layout of a matrix, which a simulated one cannot tell.
-    monkeypatch.setattr(baselines, "normalized_csr", lambda adj: adj.edge_index)
+    monkeypatch.setattr(inference, "normalized_csr", lambda adj: adj.edge_index)
     rows = inference.compare(["tolokers"], [2], passes=1, compute=COMPUTE)
     assert len(rows) == 8
     assert all(row.seconds > 0 for row in rows)
