@@ -9,6 +9,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -278,9 +279,9 @@ class Trainer:
         """Evaluate the weights of the best epoch, and write the summary."""
         if self.progress.best_epoch == 0:
             raise TrainingError("the validation score was never a number; nothing was kept")
-        best = self.ranks.on_main(lambda: self.folder.model().state_dict())
-        self.model.load_state_dict(best)
-        found = evaluate(self.model, self.batches, ("val", "test"))
+        best = deepcopy(self.model)
+        best.load_state_dict(self.ranks.on_main(lambda: self.folder.model().state_dict()))
+        found = evaluate(best, self.batches, ("val", "test"))
         config, progress = self.config, self.progress
         summary = {
             **config.model_dump(include={"dataset", "model", "split", "seed"}),
