@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eegnn._spmm import CSR_DEVICES
-from eegnn.bench import baselines, graphs, inference, memory, timing, training
+from eegnn.bench import inference, memory, timing, training
 from eegnn.compute import Compute
 from tests.accelerator import DEVICE, recorded
 from tests.bench.inputs import small_graph
@@ -22,19 +22,16 @@ def test_inference_is_measured_where_there_are_csr_products(
     monkeypatch.setattr(inference, "benchmark_graph", small_graph)
     with pytest.raises(ValueError, match="device must multiply CSR matrices"):
         inference.compare(["tolokers"], [2], passes=1, compute=COMPUTE)
-    for module in ("eegnn._spmm", baselines.__name__):
+    for module in ("eegnn._spmm", inference.__name__):
         monkeypatch.setattr(f"{module}.CSR_DEVICES", CSR_DEVICES | {"simulated"})
     # PyG asks for the layout of a matrix, which a simulated one cannot tell.
-    monkeypatch.setattr(baselines, "normalized_csr", lambda adj: adj.edge_index)
+    monkeypatch.setattr(inference, "normalized_csr", lambda adj: adj.edge_index)
     rows = inference.compare(["tolokers"], [2], passes=1, compute=COMPUTE)
     assert len(rows) == 8
     assert all(row.seconds > 0 for row in rows)
 
 
-def test_batches_of_graphs_and_training_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "BATCHES", {"enzymes": (12, 7, 9)})
-    monkeypatch.setattr(graphs, "on_disk", lambda *_: False)
-    assert len(graphs.compare(passes=1, compute=COMPUTE)) == 3
+def test_training_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "graphs", small_graphs)
     rows = training.compare(passes=1, compute=COMPUTE)
     assert all(row.difference < 1e-5 for row in rows)

@@ -3,9 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from eegnn.bench import inference
-from eegnn.bench.baselines import CSR, DEFAULT
+from eegnn.bench.inference import CSR, DEFAULT, normalized_csr, pyg_gcn
 from tests.analysis.runs import trained
 from tests.bench.inputs import small_graph
 from tests.train.problems import graph_problem, node_problem
@@ -47,3 +48,14 @@ def test_a_run_on_many_graphs_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     run = trained(tmp_path / "run", graph_problem(), monkeypatch)
     with pytest.raises(ValueError, match="run must be of a model for the nodes of one graph"):
         inference.compare_runs([run], passes=1)
+
+
+def test_both_inputs_of_pyg_give_the_same() -> None:
+    graph = small_graph()
+    plain = pyg_gcn(4, 2, num_layers=3, normalize=True).eval()
+    ready = pyg_gcn(4, 2, num_layers=3, normalize=False).eval()
+    ready.load_state_dict(plain.state_dict())
+    expected = plain(graph.x, graph.adj.edge_index)
+    matrix = normalized_csr(graph.adj)
+    assert matrix.col_indices().dtype == torch.int32
+    torch.testing.assert_close(ready(graph.x, matrix), expected)

@@ -386,7 +386,7 @@ def test_the_page_of_a_run_does_not_depend_on_the_device(
         ["calibrate", "run"],
         ["report", "run"],
         ["reproduce", "parameters"],
-        *(["bench", kind] for kind in ("inference", "graphs", "training", "memory")),
+        *(["bench", kind] for kind in ("inference", "training", "memory")),
     ],
     ids=lambda command: command[-1] if command[0] == "bench" else command[0],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import math
 import os
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 import eegnn.io
+from eegnn.train.batches import MiniBatch
 from eegnn.train.loop import Trainer, TrainingError
 from eegnn.train.metrics import METRICS
 from eegnn.train.run import RunFolder
@@ -34,10 +34,10 @@ def spoil_loss(trainer: Trainer, after: int, value: float) -> None:
     """Let the loss be `value` from call `after` on."""
     plain, calls = trainer.loss, iter(range(10**6))
 
-    def outer(average: Tensor) -> Tensor:
-        return plain.outer(average) * (value if next(calls) >= after else 1.0)
+    def spoiled(out: Tensor, batch: MiniBatch, mean: Callable[[Tensor], Tensor]) -> Tensor:
+        return plain(out, batch, mean) * (value if next(calls) >= after else 1.0)
 
-    trainer.loss = dataclasses.replace(plain, outer=outer)
+    trainer.loss = spoiled  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

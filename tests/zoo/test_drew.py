@@ -79,20 +79,10 @@ def test_neighbourhoods_are_the_pairs_at_each_distance(graph: tuple[int, Pairs])
         np.testing.assert_array_equal(hop.degree.numpy(), (d == k).sum(axis=1))
 
 
-def test_neighbourhoods_do_not_depend_on_how_many_nodes_are_looked_at_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    whole = neighbourhoods(adjacency(7, PATH), 6)
-    monkeypatch.setattr(drew, "_CHUNK", 15)
-    for a, b in zip(whole, neighbourhoods(adjacency(7, PATH), 6), strict=True):
-        assert torch.equal(a.rowptr, b.rowptr)
-        assert torch.equal(a.col, b.col)
-
-
 def test_neighbourhoods_are_found_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     adj = adjacency(7, PATH)
     first = neighbourhoods(adj, 4)
-    monkeypatch.setattr(drew, "dijkstra", None)
+    monkeypatch.setattr(drew, "_beyond_neighbours", None)
     assert neighbourhoods(adj, 4) == first
     assert neighbourhoods(adj, 2) == first[:2]
     assert neighbourhoods(adj, 1) == [adj]
@@ -126,7 +116,7 @@ def test_a_dense_graph_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7)
     assert [hop.num_edges for hop in neighbourhoods(star, 2)] == [16, 56]
     monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7 - 1)
-    monkeypatch.setattr(drew, "_distances", None)
+    monkeypatch.setattr(drew, "eye_array", None)
     with pytest.raises(ValueError, match="max_hops must be below 3"):
         neighbourhoods(star, 3)
 

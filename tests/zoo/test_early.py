@@ -12,7 +12,7 @@ from eegnn.zoo.gat import GAT
 from eegnn.zoo.gcn import GCN
 from eegnn.zoo.gin import GIN
 from eegnn.zoo.layered import LayeredModel
-from eegnn.zoo.registry import STEPS, find
+from eegnn.zoo.registry import ENTRIES, STEPS, find
 from eegnn.zoo.sage import GraphSAGE
 from tests.graphs import both_ways
 from tests.nn.model_examples import count, lively
@@ -94,7 +94,7 @@ def test_training_reaches_every_weight_of_the_step(backbone: str) -> None:
 def test_the_backbone_is_the_step_that_is_repeated(backbone: str) -> None:
     built = model(backbone)
     assert isinstance(built.loop, EarlyExit)
-    assert type(built.loop.step) is find(STEPS[backbone])
+    assert type(built.loop.step) is find(ENTRIES[backbone].home).step
     assert built.config["backbone"] == backbone
 
 

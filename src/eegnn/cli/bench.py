@@ -81,28 +81,6 @@ def bench_inference(
     _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
-@bench.command("graphs")
-def bench_graphs(
-    threads: Annotated[int, Threads] = 1,
-    passes: Annotated[int, Passes] = 20,
-    out: Annotated[Path | None, Figure] = None,
-    device: Annotated[str, Device] = "cpu",
-    precision: Annotated[str, Precision] = "32",
-    data_dir: Annotated[Path | None, DataDir] = None,
-    as_json: Annotated[bool, AsJson] = False,
-) -> None:
-    """Compare the time for batches of graphs with the layers that their graphs take.
-
-    Graphs of ENZYMES and Peptides-func, or of their size, leave at fixed layers. All graphs of a
-    batch are computed until the last one has left.
-    """
-    compute = choose_compute(device, precision)
-    from eegnn.bench.graphs import compare
-
-    measure = partial(compare, passes, data_dir, compute)
-    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
-
-
 @bench.command("training")
 def bench_training(
     threads: Annotated[int, Threads] = 1,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import index_to_mask
+from torch_geometric.utils import grid, index_to_mask, remove_self_loops
 
 from eegnn import _check
 
@@ -26,7 +25,7 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
     """
     n = _check.integer("size", size, at_least=2) ** 2
     generator = torch.Generator().manual_seed(seed)
-    edge_index = _grid(size)
+    edge_index, _ = remove_self_loops(grid(size, size)[0])  # by a side or a corner
     y = torch.zeros(n, dtype=torch.int64)
     y[torch.randperm(n, generator=generator)[: n // 5]] = 1
 
@@ -47,16 +46,3 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
         test_mask=test_mask,
         pos=torch.stack([cell // size, cell % size], dim=1),
     )
-
-
-def _grid(size: int) -> Tensor:
-    """Both directions of the edges between cells that touch by a side or a corner."""
-    cell = torch.arange(size * size).view(size, size)
-    pairs = [
-        (cell[:, :-1], cell[:, 1:]),
-        (cell[:-1], cell[1:]),
-        (cell[:-1, :-1], cell[1:, 1:]),
-        (cell[:-1, 1:], cell[1:, :-1]),
-    ]
-    one_way = torch.cat([torch.stack([a.flatten(), b.flatten()]) for a, b in pairs], dim=1)
-    return torch.cat([one_way, one_way.flip(0)], dim=1)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from torch_geometric.data import Data
-from torch_geometric.transforms import NormalizeFeatures
-from torch_geometric.utils import degree, to_undirected
+from torch_geometric.transforms import NormalizeFeatures, ToUndirected
+from torch_geometric.utils import degree
 
 from eegnn.data import splits
 from eegnn.data.categories import ATOMS, BONDS
@@ -138,12 +139,10 @@ def _webkb(name: str) -> DataSet:
         load=partial(load_pyg, "WebKB", name),
         split=partial(splits.masks, "the ten Geom-GCN splits"),
         num_splits=10,
-        transform=_to_undirected,
+        transform=ToUndirected(),
         citation="Pei et al., 2020",
         url="https://github.com/graphdml-uiuc-jlu/geom-gcn",
         figures=WEBKB[name],
-        corrections=CORRECTIONS.get(name, {}),
-        remark=REMARKS.get(name, ""),
     )
 
 
@@ -201,8 +200,6 @@ def _tu(title: str) -> DataSet:
         citation="Morris et al., 2020",
         url="https://chrsmrrs.github.io/datasets",
         figures=TU[title],
-        corrections=CORRECTIONS.get(name, {}),
-        remark=REMARKS.get(name, ""),
     )
 
 
@@ -248,20 +245,14 @@ def _ogb(name: str, metric: Metric, licence: str) -> DataSet:
         metric=metric,
         node_categories=ATOMS if molecules else (),
         edge_categories=BONDS if molecules else (),
-        transform=None if molecules else _to_undirected,
+        transform=None if molecules else ToUndirected(),
         features=MOLECULES if molecules else "as published",
         raw_paths=("raw", "split", "mapping", "RELEASE_v1.txt"),
         licence=licence,
         citation="Hu et al., 2020",
         url=f"https://ogb.stanford.edu/docs/{'graph' if molecules else 'node'}prop/#{name}",
         figures=OGB[name],
-        remark=REMARKS.get(name, ""),
     )
-
-
-def _to_undirected(data: Data) -> Data:
-    data.edge_index = to_undirected(data.edge_index, num_nodes=data.num_nodes)
-    return data
 
 
 def _add_degree(data: Data) -> Data:
@@ -272,7 +263,11 @@ def _add_degree(data: Data) -> Data:
 
 
 DATASETS: dict[str, DataSet] = {
-    dataset.name: dataset
+    dataset.name: replace(
+        dataset,
+        corrections=CORRECTIONS.get(dataset.name, {}),
+        remark=REMARKS.get(dataset.name, ""),
+    )
     for dataset in (
         *map(_heterophilic, HETEROPHILIC),
         *map(_webkb, WEBKB),

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import coalesce
+from torch_geometric.utils import to_undirected
 
 from eegnn import _check
 from eegnn.data.npz import problem_from_pyg
@@ -79,5 +79,4 @@ def _edges(kind: TransferGraph, n: int) -> Tensor:
         half = node[: n // 2]
         pairs += [torch.stack([half, n - 1 - half]), torch.stack([half[1:], n + 1 - half[1:]])]
     one_way = torch.cat(pairs, dim=1)
-    one_way = one_way[:, one_way[1] < n]
-    return coalesce(torch.cat([one_way, one_way.flip(0)], dim=1))
+    return to_undirected(one_way[:, one_way[1] < n])

@@ -129,7 +129,7 @@ class Batches:
         self.batch_size = batch_size
         self.with_edges = with_edges
         self._parts: dict[str, list[MiniBatch]] = {}
-        self._whole = None if problem.inductive else self._send(self._collate(problem.graphs))
+        self._whole = None if problem.inductive else self.load(torch.tensor([0]))
         self.blocks = None
         if blocks and self._whole is not None:
             self.blocks = partition(self._whole.adj, num_blocks=blocks)
@@ -187,7 +187,7 @@ class Batches:
 
     def load(self, index: Tensor) -> MiniBatch:
         """Return graphs of the problem, by their numbers ``int64 [·]``, as a batch of their own."""
-        return self._send(self._collate_some(index))
+        return self._send(self._collate(index))
 
     def _load_ahead(self, indices: Sequence[Tensor]) -> Iterator[MiniBatch]:
         """Yield this rank's share of each batch; a GPU computes while the next one is made."""
@@ -205,19 +205,17 @@ class Batches:
         """Make this rank's share of a training batch, on the CPU."""
         shard = self.ranks.shard(index)
         if shard.numel():
-            batch = self._collate_some(shard)
+            batch = self._collate(shard)
         else:
-            batch = replace(self._collate_some(index[:1]), is_dummy=True)
+            batch = replace(self._collate(index[:1]), is_dummy=True)
         return batch.pin_memory() if self.compute.device.type == "cuda" else batch
 
     def _send(self, batch: MiniBatch) -> MiniBatch:
         device = self.compute.device
         return batch if device.type == "cpu" else batch.to(device)
 
-    def _collate_some(self, index: Tensor) -> MiniBatch:
-        return self._collate([self.problem.graphs[i] for i in index.tolist()])
-
-    def _collate(self, graphs: Sequence[Data]) -> MiniBatch:
+    def _collate(self, index: Tensor) -> MiniBatch:
+        graphs = [self.problem.graphs[i] for i in index.tolist()]
         categories = (self.problem.node_categories, self.problem.edge_categories)
         return collate(graphs, self.with_edges, *categories)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import operator
 import time
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,11 @@ from torch.utils._pytree import tree_map_only
 
 from eegnn import _check
 from eegnn.compute import CPU, Compute
+from eegnn.data.arrays import write_arrays
 from eegnn.data.encodings import flip_signs
 from eegnn.data.problem import Problem
 from eegnn.distributed import ALONE, Ranks
-from eegnn.io import save, write_atomically
+from eegnn.io import save
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, MiniBatch, check_blocks
 from eegnn.train.config import Config, make_config, parse_encoding
@@ -279,13 +279,12 @@ class Trainer:
         """Evaluate the weights of the best epoch, and write the summary."""
         if self.progress.best_epoch == 0:
             raise TrainingError("the validation score was never a number; nothing was kept")
-        found = evaluate(self._best_model(), self.batches, ("val", "test"))
+        best = deepcopy(self.model)
+        best.load_state_dict(self.ranks.on_main(lambda: self.folder.model().state_dict()))
+        found = evaluate(best, self.batches, ("val", "test"))
         config, progress = self.config, self.progress
         summary = {
-            "dataset": config.dataset,
-            "model": config.model,
-            "split": config.split,
-            "seed": config.seed,
+            **config.model_dump(include={"dataset", "model", "split", "seed"}),
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
             "metric": self.problem.metric,
@@ -298,17 +297,14 @@ class Trainer:
             "notes": self.problem.notes,
         }
         if self.ranks.is_main:
-            _write_exits(self.folder.path / "exits.npz", found)
+            columns = {
+                f"{part}_{name}": getattr(evaluation, name).numpy()
+                for part, evaluation in found.items()
+                for name in ("layer", "time")
+            }
+            write_arrays(self.folder.path / "exits.npz", columns)
             self.folder.write_summary(summary)
         return summary
-
-    def _best_model(self) -> GraphModel:
-        """Return the model of the best epoch, which rank 0 reads."""
-        if self.ranks.size == 1:
-            return self.folder.model(self.compute.device)
-        model = build_model(self.config, self.problem)
-        model.load_state_dict(self.ranks.on_main(lambda: self.folder.model().state_dict()))
-        return model.to(self.compute.device)
 
 
 def _on_cpu(state: dict[str, Any]) -> dict[str, Any]:
@@ -328,13 +324,3 @@ def _schedule(config: Config) -> Callable[[int], float]:
         return 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
 
     return factor
-
-
-def _write_exits(path: Path, found: dict[str, Evaluation]) -> None:
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for name, part in found.items():
-        arrays[f"{name}_layer"] = part.layer.numpy()
-        arrays[f"{name}_time"] = part.time.numpy()
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, buffer.getvalue())

@@ -16,35 +16,28 @@ from torch.nn.functional import (
 from eegnn.train.batches import MiniBatch
 
 
-def _identity(value: Tensor) -> Tensor:
-    return value
-
-
-def _log10(value: Tensor) -> Tensor:
-    return value.clamp(min=1e-12).log10()
-
-
 @dataclass(frozen=True)
 class Loss:
-    """A loss of each unit, averaged over units, and a function of that average.
+    """A loss of each unit, averaged over units; with ``log10``, the logarithm of the average.
 
-    Args:
-        unit: as in :mod:`torch.nn.functional`.
-        outer: what is done with the average, such as log10 for the loss of the ECHO benchmark.
+    The logarithm is the loss of the ECHO benchmark. ``unit`` is as in :mod:`torch.nn.functional`.
     """
 
     unit: Callable[..., Tensor]
-    outer: Callable[[Tensor], Tensor] = _identity
+    log10: bool = False
 
     def __call__(
-        self, out: Tensor, batch: MiniBatch, mean: Callable[[Tensor], Tensor] = _identity
+        self, out: Tensor, batch: MiniBatch, mean: Callable[[Tensor], Tensor] | None = None
     ) -> Tensor:
         """Return a scalar, from outputs for all units of the batch.
 
         ``mean`` maps the average over this batch to that over the batches of all ranks.
         """
         out = batch.select(out)
-        return self.outer(mean(self.unit(out, _fit(batch.labels, out, self.unit is cross_entropy))))
+        loss = self.unit(out, _fit(batch.labels, out, self.unit is cross_entropy))
+        if mean is not None:
+            loss = mean(loss)
+        return loss.clamp(min=1e-12).log10() if self.log10 else loss
 
 
 def _fit(labels: Tensor, out: Tensor, classes: bool) -> Tensor:
@@ -65,7 +58,7 @@ _OF_TASK = {
     "multilabel": Loss(binary_cross_entropy_with_logits),
     "regression": Loss(mse_loss),
 }
-_BY_NAME = {"mse": Loss(mse_loss), "l1": Loss(l1_loss), "log10_mse": Loss(mse_loss, _log10)}
+_BY_NAME = {"mse": Loss(mse_loss), "l1": Loss(l1_loss), "log10_mse": Loss(mse_loss, log10=True)}
 
 
 def choose_loss(name: str, task: str) -> Loss:

@@ -18,27 +18,6 @@ Phi = Literal["gcn", "sum"]
 PHI_NORMS: dict[str, Norm] = {"gcn": "sym", "sum": "sum"}
 
 
-@dataclass(eq=False, repr=False)
-class ADGN(EulerModel):
-    r"""Anti-Symmetric Deep Graph Network: Euler steps of :class:`ADGNStep`, which has the equation.
-
-    PyG's ``AntiSymmetricConv`` is one such step; the states here are propagated by the library's
-    own sparse product, and no node is its own neighbour, as the theory asks.
-    """
-
-    _: KW_ONLY
-    phi: Phi = "gcn"
-    gamma: float = 0.1
-    activation: str = "tanh"
-
-    supports_edge_weight = True
-    supports_directed = True
-
-    def make_step(self) -> ADGNStep:
-        """Return a new right-hand side."""
-        return ADGNStep(self.hidden_channels, self.phi, self.gamma, self.activation)
-
-
 class ADGNStep(nn.Module):
     r"""The right-hand side of A-DGN.
 
@@ -82,6 +61,28 @@ class ADGNStep(nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.channels}, phi={self.phi!r}, gamma={self.own.gamma:g})"
+
+
+@dataclass(eq=False, repr=False)
+class ADGN(EulerModel):
+    r"""Anti-Symmetric Deep Graph Network: Euler steps of :class:`ADGNStep`, which has the equation.
+
+    PyG's ``AntiSymmetricConv`` is one such step; the states here are propagated by the library's
+    own sparse product, and no node is its own neighbour, as the theory asks.
+    """
+
+    _: KW_ONLY
+    phi: Phi = "gcn"
+    gamma: float = 0.1
+    activation: str = "tanh"
+
+    step = ADGNStep
+    supports_edge_weight = True
+    supports_directed = True
+
+    def make_step(self) -> ADGNStep:
+        """Return a new right-hand side."""
+        return ADGNStep(self.hidden_channels, self.phi, self.gamma, self.activation)
 
 
 class DampedAntisymmetric(nn.Linear):

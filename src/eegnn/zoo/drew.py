@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse import csr_array, eye_array  # type: ignore[import-untyped]
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm
@@ -20,8 +18,6 @@ from eegnn.nn.fixed_depth import FixedDepthModel
 
 #: Ordered pairs of nodes that are kept for a graph, at 16 bytes each: half a gigabyte.
 MAX_PAIRS = 2**25
-
-_CHUNK = 2**22  # distances computed together: 32 MB
 
 
 @dataclass(eq=False, repr=False)
@@ -135,19 +131,23 @@ def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
 
 
 def _beyond_neighbours(adj: Adjacency, reach: int) -> list[Adjacency]:
-    """The graphs of the hops 2 … reach."""
-    entries = (np.ones(adj.num_edges), adj.col.cpu().numpy(), adj.rowptr.cpu().numpy())
-    matrix = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
-    _check_room(_fewest_pairs(adj, matrix, reach), reach)
-    parts, count = [np.empty((3, 0), dtype=np.int32)], 0
-    for part in _distances(adj, matrix, reach):
-        parts.append(part)
-        count += part.shape[1]
-        _check_room(count, reach)
-    row, col, distance = np.concatenate(parts, axis=1)
-    order = np.argsort(distance, kind="stable")
-    ends = np.searchsorted(distance[order], np.arange(2, reach + 1), side="right")
-    return [_hop(adj, row[entry], col[entry]) for entry in np.split(order, ends)[:-1]]
+    """The graphs of the hops 2 … reach, by products of boolean matrices.
+
+    Who lies k hops away is a neighbour of who lies k − 1 hops away, and not nearer.
+    """
+    entries = (np.ones(adj.num_edges, dtype=np.bool_), adj.col.cpu(), adj.rowptr.cpu())
+    neighbours = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
+    _check_room(_fewest_pairs(adj, neighbours, reach), reach)
+    nearer = neighbours + eye_array(adj.num_nodes, dtype=np.bool_, format="csr")
+    hop, hops, pairs = neighbours, [], 0
+    for _ in range(2, reach + 1):
+        hop = neighbours @ hop > nearer
+        nearer = nearer + hop
+        pairs += hop.nnz
+        _check_room(pairs, reach)
+        hop.sort_indices()
+        hops.append(_as_adjacency(hop, adj))
+    return hops
 
 
 def _check_room(pairs: int, reach: int) -> None:
@@ -158,39 +158,20 @@ def _check_room(pairs: int, reach: int) -> None:
         )
 
 
-def _fewest_pairs(adj: Adjacency, matrix: csr_array, reach: int) -> int:
+def _fewest_pairs(adj: Adjacency, neighbours: csr_array, reach: int) -> int:
     """A lower bound from one search: all nodes within half the reach of one node are pairs.
 
-    It refuses a graph like Tolokers before the whole search, which would visit each edge thousands
-    of times to find the same.
+    It refuses a graph like Tolokers at once; the products would take ten seconds to find the same.
     """
     if adj.num_nodes == 0:
         return 0
     hub = int(adj.degree.argmax())
-    distance = dijkstra(matrix, indices=hub, unweighted=True, limit=reach // 2)
+    distance = dijkstra(neighbours, indices=hub, unweighted=True, limit=reach // 2)
     near = int(np.isfinite(distance).sum())
     return near * (near - 1) - adj.num_edges
 
 
-def _distances(adj: Adjacency, matrix: csr_array, reach: int) -> Iterator[npt.NDArray[np.int32]]:
-    """Row, column and distance of the pairs at least 2 apart, rows ascending, graph by graph."""
-    sizes = [adj.num_nodes] if adj.batch is None else torch.bincount(adj.batch).tolist()
-    start = 0
-    for size in sizes:
-        graph = matrix[start : start + size, start : start + size]
-        step = max(1, _CHUNK // max(size, 1))
-        for first in range(0, size, step):
-            sources = np.arange(first, min(first + step, size))
-            distance = dijkstra(graph, indices=sources, unweighted=True, limit=reach)
-            near = (distance >= 2) & (distance <= reach)
-            row, col = np.nonzero(near)
-            yield np.stack([row + first + start, col + start, distance[near]]).astype(np.int32)
-        start += size
-
-
-def _hop(adj: Adjacency, row: npt.NDArray[np.int32], col: npt.NDArray[np.int32]) -> Adjacency:
-    degree = torch.from_numpy(np.bincount(row, minlength=adj.num_nodes))
-    rowptr = nn.functional.pad(degree.cumsum(0), (1, 0))
+def _as_adjacency(hop: csr_array, adj: Adjacency) -> Adjacency:
+    rowptr, col = torch.from_numpy(hop.indptr), torch.from_numpy(hop.indices)
     index = adj.col.dtype
-    hop = Adjacency(rowptr.to(index), torch.from_numpy(col).to(index), degree)
-    return hop.to(adj.col.device)
+    return Adjacency(rowptr.to(index), col.to(index), rowptr.long().diff()).to(adj.col.device)

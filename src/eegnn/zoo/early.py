@@ -37,11 +37,10 @@ class EEModel(ExitModel):
     def make_step(self) -> Step | Sequence[Step]:
         """Return a step of the backbone, or one for each layer."""
         _check.boolean("shared", self.shared)
-        step = find(STEPS[_check.choice("backbone", self.backbone, tuple(STEPS))])
-        model = find(ENTRIES[self.backbone].home)
+        model = find(ENTRIES[_check.choice("backbone", self.backbone, STEPS)].home)
         self.supports_edge_weight = model.supports_edge_weight
         self.supports_directed = model.supports_directed
         options = {} if self.activation is None else {"activation": self.activation}
         if self.shared:
-            return step(self.hidden_channels, **options)
-        return [step(self.hidden_channels, **options) for _ in range(self.num_layers)]
+            return model.step(self.hidden_channels, **options)
+        return [model.step(self.hidden_channels, **options) for _ in range(self.num_layers)]

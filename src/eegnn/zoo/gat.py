@@ -37,6 +37,7 @@ class GAT(LayeredModel):
     _: KW_ONLY
     heads: int = 1
 
+    step = GATStep
     supports_directed = True
 
     def make_step(self, layer: int) -> GATStep:

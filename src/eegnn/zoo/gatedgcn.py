@@ -29,9 +29,6 @@ class GatedGCN(LayeredModel):
     with the weights of layer :math:`l`.
     """
 
+    step = GatedGCNStep
     uses_edges = True
     supports_directed = True
-
-    def make_step(self, layer: int) -> GatedGCNStep:
-        """Return a new layer."""
-        return GatedGCNStep(self.hidden_channels, self.activation, self.edge_dim)

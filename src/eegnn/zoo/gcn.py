@@ -36,12 +36,9 @@ class GCN(LayeredModel):
     with self-loops in :math:`\tilde{\mathbf A} = \mathbf{A} + \mathbf{I}`.
     """
 
+    step = GCNStep
     supports_edge_weight = True
     supports_directed = True
-
-    def make_step(self, layer: int) -> GCNStep:
-        """Return a new layer."""
-        return GCNStep(self.hidden_channels, self.activation)
 
 
 def propagate_with_self_loops(adj: Adjacency, x: Tensor) -> Tensor:

@@ -35,12 +35,9 @@ class GIN(LayeredModel):
     ``activation="relu_tanh"`` or ``conv_norm``.
     """
 
+    step = GINStep
     supports_edge_weight = True
     supports_directed = True
-
-    def make_step(self, layer: int) -> GINStep:
-        """Return a new layer."""
-        return GINStep(self.hidden_channels, self.activation)
 
 
 def two_layers(channels: int) -> nn.Sequential:

@@ -41,9 +41,6 @@ class GINE(LayeredModel):
         \mathrm{ReLU}(\mathbf{h}_j^l + \mathbf{W}_e^l\mathbf{e}_{ji} + \mathbf{b}_e^l)\Bigr)\Bigr)
     """
 
+    step = GINEStep
     uses_edges = True
     supports_directed = True
-
-    def make_step(self, layer: int) -> GINEStep:
-        """Return a new layer."""
-        return GINEStep(self.hidden_channels, self.activation, self.edge_dim)

@@ -21,44 +21,6 @@ WStyle = Literal["diag_dom", "sum"]
 OmegaStyle = Literal["diag", "zero"]
 
 
-@dataclass(eq=False, repr=False)
-class GRAFF(EulerModel):
-    r"""Gradient Flow Framework: Euler steps of :class:`GRAFFStep`, which has the equation.
-
-    Args:
-        source: whether there is a source :math:`\mathbf{S} = \beta\mathbf{H}^0`, with a number
-            :math:`\beta` that is learned and starts at 0.
-    """
-
-    _: KW_ONLY
-    step_size: float = 0.5
-    w_style: WStyle = "diag_dom"
-    omega_style: OmegaStyle = "diag"
-    activation: str = "relu"
-    source: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        has_source = _check.boolean("source", self.source)
-        self.beta = nn.Parameter(torch.zeros(())) if has_source else None
-
-    def make_step(self) -> GRAFFStep:
-        """Return a new right-hand side."""
-        return GRAFFStep(self.hidden_channels, self.w_style, self.omega_style, self.activation)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        super().reset_parameters()
-        if self.beta is not None:
-            nn.init.zeros_(self.beta)
-
-    def bound_steps(self, h: Tensor) -> Sequence[Step]:
-        """Return the steps, which know the source if there is one."""
-        if self.beta is None:
-            return super().bound_steps(h)
-        return [partial(step, source=self.beta * h) for step in self.steps]
-
-
 class GRAFFStep(nn.Module):
     r"""The right-hand side of GRAFF.
 
@@ -126,6 +88,46 @@ class GRAFFStep(nn.Module):
             f"{type(self).__name__}({self.channels}, w_style={self.w_style!r}, "
             f"omega_style={self.omega_style!r})"
         )
+
+
+@dataclass(eq=False, repr=False)
+class GRAFF(EulerModel):
+    r"""Gradient Flow Framework: Euler steps of :class:`GRAFFStep`, which has the equation.
+
+    Args:
+        source: whether there is a source :math:`\mathbf{S} = \beta\mathbf{H}^0`, with a number
+            :math:`\beta` that is learned and starts at 0.
+    """
+
+    _: KW_ONLY
+    step_size: float = 0.5
+    w_style: WStyle = "diag_dom"
+    omega_style: OmegaStyle = "diag"
+    activation: str = "relu"
+    source: bool = False
+
+    step = GRAFFStep
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        has_source = _check.boolean("source", self.source)
+        self.beta = nn.Parameter(torch.zeros(())) if has_source else None
+
+    def make_step(self) -> GRAFFStep:
+        """Return a new right-hand side."""
+        return GRAFFStep(self.hidden_channels, self.w_style, self.omega_style, self.activation)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        super().reset_parameters()
+        if self.beta is not None:
+            nn.init.zeros_(self.beta)
+
+    def bound_steps(self, h: Tensor) -> Sequence[Step]:
+        """Return the steps, which know the source if there is one."""
+        if self.beta is None:
+            return super().bound_steps(h)
+        return [partial(step, source=self.beta * h) for step in self.steps]
 
 
 class HalfSum(nn.Module):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -24,7 +25,7 @@ class LayeredModel(FixedDepthModel):
         \sigma(\mathrm{conv}^l(\mathbf{H}^l))\bigr)\bigr)
 
     By default with neither residual connection, normalisation nor dropout, as the paper compares.
-    A subclass gives :math:`\sigma\circ\mathrm{conv}`, in :meth:`make_step`.
+    A subclass gives the class of its steps :math:`\sigma\circ\mathrm{conv}`.
 
     Args:
         residual: add the input of a layer to its output.
@@ -41,6 +42,8 @@ class LayeredModel(FixedDepthModel):
     conv_dropout: float = 0.0
     activation: str = "relu"
 
+    step: ClassVar[Callable[..., nn.Module]]  #: makes a step of a width and an activation
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.edge_dim is not None:
@@ -55,13 +58,13 @@ class LayeredModel(FixedDepthModel):
             for layer in range(1, count + 1)
         )
 
-    @abstractmethod
     def make_step(self, layer: int) -> nn.Module:
-        r"""Return a new :math:`\sigma\circ\mathrm{conv}^l`.
+        r"""Return a new :math:`\sigma\circ\mathrm{conv}^l`, with layers counted from 1.
 
-        It is called as ``step(h, adj, *inputs)`` with what :meth:`layer_inputs` returns. Layers
-        are counted from 1.
+        It is called as ``step(h, adj, *inputs)`` with what :meth:`layer_inputs` returns.
         """
+        edges = {"edge_dim": self.edge_dim} if self.uses_edges else {}
+        return type(self).step(self.hidden_channels, self.activation, **edges)
 
     def layer_inputs(
         self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None

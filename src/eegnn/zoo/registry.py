@@ -27,16 +27,8 @@ def find(home: str) -> Any:
     return getattr(import_module(module), name)
 
 
-#: Steps that :class:`~eegnn.zoo.early.EEModel` can repeat: name → where.
-STEPS = {
-    "gcn": "eegnn.zoo.gcn:GCNStep",
-    "sage": "eegnn.zoo.sage:SAGEStep",
-    "gat": "eegnn.zoo.gat:GATStep",
-    "gin": "eegnn.zoo.gin:GINStep",
-    "adgn": "eegnn.zoo.adgn:ADGNStep",
-    "graff": "eegnn.zoo.graff:GRAFFStep",
-    "swan": "eegnn.zoo.swan:SWANStep",
-}
+#: Models whose ``step`` :class:`~eegnn.zoo.early.EEModel` can repeat.
+STEPS = ("gcn", "sage", "gat", "gin", "adgn", "graff", "swan")
 
 _MODELS = {
     "eegnn": "eegnn.nn.eegnn:EEGNN",

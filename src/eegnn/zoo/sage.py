@@ -33,9 +33,6 @@ class GraphSAGE(LayeredModel):
         \mathbf{h}_j^l + \mathbf{b}^l + \mathbf{W}_2^l\mathbf{h}_i^l\bigr)
     """
 
+    step = SAGEStep
     supports_edge_weight = True
     supports_directed = True
-
-    def make_step(self, layer: int) -> SAGEStep:
-        """Return a new layer."""
-        return SAGEStep(self.hidden_channels, self.activation)

@@ -19,21 +19,6 @@ from eegnn.zoo.ode import EulerModel
 Phi = Literal["antisymmetric", "gcn", "sum"]
 
 
-@dataclass(eq=False, repr=False)
-class SWAN(EulerModel):
-    """Space-Weight Antisymmetric Network: Euler steps of :class:`SWANStep`."""
-
-    _: KW_ONLY
-    phi: Phi = "antisymmetric"
-    beta: float = 0.1
-    gamma: float = 0.1
-    activation: str = "tanh"
-
-    def make_step(self) -> SWANStep:
-        """Return a new right-hand side."""
-        return SWANStep(self.hidden_channels, self.phi, self.beta, self.gamma, self.activation)
-
-
 class SWANStep(nn.Module):
     r"""The right-hand side of SWAN.
 
@@ -105,6 +90,23 @@ class SWANStep(nn.Module):
             f"{type(self).__name__}({self.channels}, phi={self.phi!r}, beta={self.beta:g}, "
             f"gamma={self.own.gamma:g})"
         )
+
+
+@dataclass(eq=False, repr=False)
+class SWAN(EulerModel):
+    """Space-Weight Antisymmetric Network: Euler steps of :class:`SWANStep`."""
+
+    _: KW_ONLY
+    phi: Phi = "antisymmetric"
+    beta: float = 0.1
+    gamma: float = 0.1
+    activation: str = "tanh"
+
+    step = SWANStep
+
+    def make_step(self) -> SWANStep:
+        """Return a new right-hand side."""
+        return SWANStep(self.hidden_channels, self.phi, self.beta, self.gamma, self.activation)
 
 
 def antisymmetric_walk(h: Tensor, adj: Adjacency) -> Tensor:
