@@ -52,12 +52,14 @@ def measure(model: GraphModel, batches: Batches) -> dict[str, Any]:
 def cells(scope: Scope) -> Cells:
     """One table: a row for each data set, with and without the oracle."""
     for row, plain in QUANTITIES.items():
-        quantities = {NO_EXIT: plain} | {
-            column: Quantity(plain.name, lambda run, pick=pick: 100 * run[FIELD][pick], "higher")
-            for column, pick in PICKS.items()
-        }
+        quantities = {column: _score(plain.name, pick) for column, pick in PICKS.items()}
+        quantities = {NO_EXIT: plain, **quantities}
         runs = recipe_runs(row, "sasgnn", {}, scope)
         yield from row_cells(GROUP, row, quantities, runs, PAPER[row])
+
+
+def _score(name: str, pick: Pick) -> Quantity:
+    return Quantity(name, lambda run: 100 * run[FIELD][pick], "higher")
 
 
 def findings(table: Table) -> Findings:
