@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from eegnn._tracing import is_traced
+
 #: Tensors whose entries are known to be finite, with their version counters.
 _FINITE: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
@@ -79,8 +81,10 @@ def finite(name: str, value: Tensor) -> None:
     """Refuse a matrix with NaN or infinite entries.
 
     A tensor is looked at once, and again when its version counter tells of a change: on a GPU every
-    look waits for the device.
+    look waits for the device. Where operators are traced there is nothing to look at.
     """
+    if is_traced():
+        return
     if not value.is_inference() and _FINITE.get(value) == value._version:
         return
     # One fast pass: a sum is finite unless an entry is not, or the entries are astronomically big.

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
 from eegnn import _check
+from eegnn._tracing import is_passing
 from eegnn.graph import Adjacency
 
 _SEEN: WeakIdKeyDictionary = WeakIdKeyDictionary()
@@ -41,6 +42,8 @@ def adjacency_of(
         adj = edge_index
     else:
         adj = _remembered(edge_index, num_nodes, batch, batch_size)
+    if is_passing():
+        adj = adj._map(lambda tensor: tensor)  # a copy, which keeps to itself what is made of it
     return adj if edge_weight is None else adj.weighted(edge_weight)
 
 
@@ -78,6 +81,8 @@ def _remembered(
     if seen is not None and seen.fits(edge_index._version, sizes, batch):
         return seen.adj
     adj = Adjacency.from_edge_index(edge_index, num_nodes, batch, num_graphs)
+    if is_passing():
+        return adj
     # Reading a COO matrix counts as a change: its version is that after it was read.
     _SEEN[edge_index] = _Seen(edge_index._version, sizes, _reference(batch), adj)
     return adj

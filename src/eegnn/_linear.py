@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from eegnn._tracing import is_traced
+
 #: From this many multiplications on oneDNN, whose calls take 20 µs longer, is the faster one: 4096
 #: rows of 32 columns.
 MUCH_WORK = 2**22
@@ -60,9 +62,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         _ONEDNN is None
         or x.dtype != torch.float32
         or x.device.type != "cpu"
+        or is_traced()
         or x.size(0) * weight.numel() < MUCH_WORK
         or torch.is_autocast_enabled("cpu")
-        or torch.compiler.is_compiling()
     ):
         return torch.nn.functional.linear(x, weight, bias)
     if not torch.is_grad_enabled():

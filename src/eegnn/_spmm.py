@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from eegnn._tracing import is_traced
+
 # A registered operator, so that torch.compile keeps it as one opaque node instead of breaking the
 # graph at the sparse tensor. Without the compiler an autograd.Function does the same: the way of an
 # operator through the dispatcher takes longer than the product with a small graph.
@@ -37,14 +39,29 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
             col, x, rowptr, mode="sum", per_sample_weights=value, include_last_offset=True
         )
     if x.device.type not in CSR_DEVICES:
-        terms = x.index_select(0, col) * value.view(-1, *[1] * (x.dim() - 1))
-        return x.new_zeros(shape[0], *x.shape[1:]).index_add_(0, _rows(rowptr, col), terms)
+        return gather_add(_rows(rowptr, col), col, value, x, shape[0])
     parts = (rowptr, col, value, shape)
     matrix = torch.sparse_csr_tensor(*parts, device=x.device, check_invariants=False)
     if not torch.is_autocast_enabled(x.device.type):
         return matrix @ x
     with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
         return matrix @ x
+
+
+def gather_add(row: Tensor, col: Tensor, value: Tensor, x: Tensor, num_rows: int) -> Tensor:
+    """The same product by operators that every device, exporter and transform has."""
+    terms = x.index_select(0, col) * value.view(-1, *[1] * (x.dim() - 1))
+    return sum_rows(row, terms, num_rows)
+
+
+def sum_rows(row: Tensor, terms: Tensor, num_rows: int) -> Tensor:
+    """Sum terms ``[E, ...]`` that have the same row, ``[E]``, to ``[num_rows, ...]``.
+
+    ``index_add`` would become ScatterND in ONNX, and with several threads ONNX Runtime loses some
+    of its sums (microsoft/onnxruntime#18048, #23396); ``scatter_add`` becomes ScatterElements.
+    """
+    index = row.long().view(-1, *[1] * (terms.dim() - 1)).expand_as(terms)
+    return terms.new_zeros(num_rows, *terms.shape[1:]).scatter_add(0, index, terms)
 
 
 def _rows(rowptr: Tensor, col: Tensor) -> Tensor:
@@ -95,8 +112,10 @@ def spmm(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tens
     which therefore must be symmetric wherever a gradient is wanted.
     """
     inputs = (rowptr, col, value, transposed, x.contiguous())
-    if torch.compiler.is_compiling():
-        return torch.ops.eegnn.spmm(*inputs)
+    if is_traced():
+        if torch.compiler.is_compiling():
+            return torch.ops.eegnn.spmm(*inputs)
+        return gather_add(_rows(rowptr, col), col, value, x, rowptr.numel() - 1)
     if not (torch.is_grad_enabled() and (x.requires_grad or value.requires_grad)):
         return _kernel(*inputs)
     return _Spmm.apply(*inputs)

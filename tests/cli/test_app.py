@@ -39,6 +39,7 @@ HELPS: list[list[str]] = [
     ["eval"],
     ["predict"],
     ["calibrate"],
+    ["export"],
     ["report"],
     ["card"],
     ["reproduce"],

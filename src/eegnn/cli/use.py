@@ -1,7 +1,8 @@
-"""`eegnn eval`, `predict` and `calibrate`: what to do with a trained run."""
+"""`eegnn eval`, `predict`, `calibrate` and `export`: what to do with a trained run."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,13 @@ NewGraphs = opt.option(
     default="the data of the run",
 )
 Cost = opt.option("SHARE", "Share of the budget.", default="25, 35, 50 and 75 %", min=0, max=1)
+
+
+#: The names of :data:`eegnn.export.FORMATS`, which is not read here: it would import torch.
+Formats = StrEnum("Formats", ["pt2", "onnx"])
+Format = typer.Option("--format", help="`pt2` for `torch.export.load`, `onnx` for ONNX Runtime.")
+ExportedFile = opt.option("FILE", "The file to write.", default="RUN/model.FORMAT")
+WhileLoop = opt.flag("--while-loop", "End when every node has left; for EEGNN on nodes.")
 
 
 @app.command("eval")
@@ -131,6 +139,41 @@ def calibrate(
         append_result(results, RunFolder(run), command_line(), rules=found.suggestions(costs))
     if as_json:
         print_json(run=str(run), file=str(path), **found.as_dict(costs))
+
+
+@app.command()
+def export(
+    run: Annotated[Path, opt.RunPath],
+    file_format: Annotated[Formats, Format] = Formats.onnx,
+    out: Annotated[Path | None, ExportedFile] = None,
+    max_layers: Annotated[int | None, opt.MaxLayers] = None,
+    exit_threshold: Annotated[float | None, opt.ExitThreshold] = None,
+    freeze: Annotated[bool, opt.Freeze] = False,
+    while_loop: Annotated[bool, WhileLoop] = False,
+) -> None:
+    """Write SAS-GNN or EEGNN as a program that runs without this library.
+
+    Its inputs are x, edge_index (both directions of every edge, each once, no self-loops),
+    edge_attr and batch where the model takes them; its outputs are those of `model.predict`: out,
+    exit_layer and exit_time. Without --while-loop all layers are computed.
+    """
+    import logging
+
+    from eegnn.export import FORMATS
+    from eegnn.io import write_atomically
+    from eegnn.nn.exit_model import freeze_after_exit
+    from eegnn.train.run import RunFolder
+
+    for name in ("torch.onnx", "onnx_ir", "onnxscript"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # they speak of themselves
+    model = RunFolder(run).model()
+    if freeze:
+        freeze_after_exit(model)
+    knobs = {"max_layers": max_layers, "exit_threshold": exit_threshold}
+    content = FORMATS[file_format](model, while_loop, **knobs)
+    path = run / f"model.{file_format}" if out is None else out
+    write_atomically(path, content)
+    Console(stderr=True).print(f"→ {path} ({len(content) / 1e6:.1f} MB)")
 
 
 def _knobs(

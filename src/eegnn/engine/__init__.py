@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from eegnn._tracing import is_traced
 from eegnn.engine.pruned import refuses
 from eegnn.engine.pruned import run as run_pruned
 from eegnn.graph import Adjacency
@@ -42,6 +43,8 @@ def choose(program: Program, h: Tensor) -> Choice:
     """
     if program.training or torch.is_grad_enabled():
         return Choice("reference", "gradients are on: autograd needs every step of every unit")
+    if is_traced():
+        return Choice("reference", "operators are traced: none may depend on who has left")
     if program.hooked:
         return Choice("reference", "hooks are registered: modules are called, with every unit")
     if program.noisy:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from eegnn._tracing import is_traced
+
 Activation = Literal["relu_tanh", "relu", "tanh", "identity"]
 
 
@@ -43,7 +45,7 @@ def relu_tanh(z: Tensor) -> Tensor:
 
 
 def _relu_tanh_(z: Tensor) -> Tensor:
-    if torch.compiler.is_compiling():  # the compiler fuses the two by itself
+    if is_traced():  # the compiler fuses the two by itself
         return z.tanh().relu()
     return _ReLUTanh.apply(z)
 

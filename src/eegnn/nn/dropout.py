@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from eegnn import _check
+from eegnn._tracing import is_traced
 
 _LEVELS = 2**16  # a mask entry is one 16-bit number against a threshold
 
@@ -47,7 +48,7 @@ class Dropout(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         """Return the shape of ``h``; ``h`` itself in evaluation."""
-        if h.device.type != "cpu":
+        if h.device.type != "cpu" or is_traced():
             return nn.functional.dropout(h, self.p, self.training)
         drawn = self.draw(h)
         if drawn is None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from eegnn._tracing import is_traced
 from eegnn.graph import Adjacency
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
@@ -38,18 +39,20 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     if program.observe is not None:
         program.observe(h, recorder.log_stay)
     for layer in range(program.max_layers):
-        h, delta, drawn, tau = _recomputed(program, _layer, program, layer, h, adj, recorder.left)
+        h, delta, drawn, tau = _recomputed(
+            program, take_layer, program, layer, h, adj, recorder.left
+        )
         leave = wants_to_leave(drawn, recorder.decide(delta), program.exit_threshold)
         recorder.step(tau, leave, program.units(h, adj))
         if program.observe is not None:
             program.observe(h, recorder.log_stay)
-        if not program.training and bool(recorder.left.all()):
+        if not (program.training or is_traced()) and bool(recorder.left.all()):
             break
     state, exits = recorder.finish(expected=program.training)
     return program.readout(state), exits
 
 
-def _layer(
+def take_layer(
     program: Program, layer: int, h: Tensor, adj: Adjacency, left: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     r"""Let the heads look at :math:`\mathbf{H}^l`, and take the step.

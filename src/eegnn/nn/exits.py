@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from torch.utils._pytree import register_pytree_node
 
+from eegnn._tracing import is_traced
 from eegnn.typing import Readout
 
 _TENSORS = ("layer", "time", "tau", "cost")
@@ -158,7 +159,8 @@ class ExitRecorder:
         self.layer = torch.full((num_units,), max_layers, device=like.device)
         self.log_stay = like.new_zeros(num_units)
         self.tau: list[Tensor] = []
-        self._states: list[Tensor] = []  # with gradients: after each step; else: at the exits
+        self._keeps_all = torch.is_grad_enabled() or is_traced()
+        self._states: list[Tensor] = []  # after each step if all are kept; else at the exits
         self._expected_steps = like.new_zeros(num_units)
         self._num_units = num_units
         self._units: Tensor | None = None  # those that remain; None: all
@@ -186,7 +188,7 @@ class ExitRecorder:
         self.tau.append(tau)
         last = len(self.tau) == self.max_layers
         now = ~self.left if last else leave & ~self.left
-        if torch.is_grad_enabled():
+        if self._keeps_all:
             self._states.append(state)
         else:
             rows = now.nonzero().view(-1)
@@ -226,15 +228,20 @@ class ExitRecorder:
         cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
         before = torch.arange(len(tau), device=tau.device).unsqueeze(-1) < layer
         time = torch.where(before, tau, 0.0).sum(dim=0)
-        state = self._gather(layer) if torch.is_grad_enabled() else self._states[0]
+        state = self._gather(layer) if self._keeps_all else self._states[0]
         return state, Exits(layer, time, tau, cost, self.num_layers, backend)
 
     def _gather(self, layer: Tensor) -> Tensor:
         """Take the state of each unit from the step after which it left.
 
         Units are sorted by their exits, so that each step gives its rows at once: with gradients,
-        a fifth of the time of one ``torch.where`` a step.
+        a fifth of the time of one ``torch.where`` a step, unless the compiler fuses these.
         """
+        if is_traced():
+            found = self._states[0]
+            for number, state in enumerate(self._states[1:], start=2):
+                found = torch.where((layer == number).unsqueeze(-1), state, found)
+            return found
         layer, order = layer.sort()
         steps = torch.arange(len(self._states), device=layer.device)
         # The one number for which a training step waits for a GPU; bincount would wait too.

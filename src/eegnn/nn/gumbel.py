@@ -21,7 +21,7 @@ from torch import Tensor
 def logistic_noise(like: Tensor) -> Tensor:
     """Draw the difference of two standard Gumbel variables for each entry of ``like``."""
     tiny = torch.finfo(like.dtype).tiny
-    uniform = torch.rand_like(like).clamp_(min=tiny)
+    uniform = torch.rand_like(like).clamp(min=tiny)
     return uniform.log() - torch.log1p(-uniform)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
+from eegnn._tracing import is_traced
 from eegnn.graph import Adjacency
 
 
@@ -21,9 +22,9 @@ def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Ten
         weight: ``[n]``, a factor for each node.
     """
     plain = h.dtype == torch.float32 and h.device.type == "cpu" and h.dim() == 2
-    if plain and h.size(0) and not (torch.is_grad_enabled() and h.requires_grad):
+    if plain and not _leaves_to_pyg(h) and h.size(0):
         # Bags of rows: a fifth of the time of PyG's scatter on batches of the size of ENZYMES and
-        # Peptides-func. Gradients are left to PyG.
+        # Peptides-func. Gradients and tracing are left to PyG.
         rows = torch.arange(h.size(0), dtype=adj.ptr.dtype, device=h.device)
         return embedding_bag(
             rows, h, adj.ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
@@ -32,10 +33,14 @@ def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Ten
 
 
 def _mean(h: Tensor, adj: Adjacency) -> Tensor:
-    if torch.is_grad_enabled() and h.requires_grad:
+    if _leaves_to_pyg(h):
         return _MEAN(h, adj)
     sizes = adj.ptr.diff().clamp(min=1)
     return weighted_sum(h, adj) / sizes.view(-1, *[1] * (h.dim() - 1))
+
+
+def _leaves_to_pyg(h: Tensor) -> bool:
+    return is_traced() or (torch.is_grad_enabled() and h.requires_grad)
 
 
 def _pool(function: Callable[..., Tensor]) -> Callable[[Tensor, Adjacency], Tensor]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Literal, TypeVar
 
@@ -57,6 +56,13 @@ class Program:
     hooked: bool = False
     recompute: bool = False
     observe: Observer | None = None
+    #: The heads as ``(h, adj) → [U]`` where they offer that, made once for a forward pass.
+    _heads: tuple[Head, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        heads = [head for head in (self.confidence, self.temperature) if head is not None]
+        bound = heads if self.hooked else map(_as_scalar, heads)
+        object.__setattr__(self, "_heads", tuple(bound))
 
     @property
     def freezes(self) -> bool:
@@ -94,15 +100,6 @@ class Program:
             delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
         return delta.to(h.dtype), inv_temperature.to(h.dtype)
-
-    @cached_property
-    def _heads(self) -> tuple[Head, Head]:
-        """The heads as ``(h, adj) → [U]`` where they offer that, made once for a forward pass."""
-        assert self.confidence is not None
-        assert self.temperature is not None
-        if self.hooked:
-            return self.confidence, self.temperature
-        return _as_scalar(self.confidence), _as_scalar(self.temperature)
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
         """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
