@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +145,27 @@ def test_resuming_where_there_is_no_run_starts_one(by_hand: Any, tmp_path: Path)
     train(small_config(), tmp_path / "new", resume=True)
     train(small_config(), tmp_path / "run")
     assert outcome(tmp_path / "new") == outcome(tmp_path / "run")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_of_two_processes_one_trains_in_a_folder(
+    resume: bool, by_hand: list[Any], tmp_path: Path
+) -> None:
+    config, folder = small_config(epochs=2), tmp_path / "run"
+    with RunFolder(folder).owned(), pytest.raises(RuntimeError, match="another process is train"):
+        train(config, folder, resume)
+    assert list(folder.iterdir()) == []
+    assert train(config, folder, resume)["epochs"] == 2
+
+
+def test_two_commands_on_one_folder_leave_each_epoch_once(board: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    words = ["train", board, "--epochs", "40", "--out", str(folder), "--resume"]
+    command = [sys.executable, "-m", "eegnn", *words]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    for process, error in zip(both, errors, strict=True):
+        assert process.returncode == 0 or "another process is training" in error, error
+    assert 0 in [process.returncode for process in both]
+    epochs = [json.loads(line)["epoch"] for line in (folder / "metrics.jsonl").open()]
+    assert epochs == list(range(1, 41))

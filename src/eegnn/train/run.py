@@ -8,6 +8,8 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +23,11 @@ from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
 from eegnn.train.models import all_options, check_options
 from eegnn.typing import Task
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class RunFolder:
@@ -42,6 +49,34 @@ class RunFolder:
     def model_path(self) -> Path:
         """The weights of the best epoch."""
         return self.path / "model.safetensors"
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Make the folder, and let no other process train in it while the context lasts.
+
+        The folder itself is locked: the system releases it when the process ends, however it ends,
+        and no file is left behind. Where the system has no such locks, nothing is locked.
+
+        Raises:
+            RuntimeError: another process trains in it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if fcntl is None:  # pragma: no cover - Windows
+            yield
+            return
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # such as that of a network disk without locks
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise RuntimeError(
+                        f"another process is training in {self.path}: wait for it, or choose "
+                        f"another --out"
+                    ) from None
+            yield
+        finally:
+            os.close(folder)
 
     def start(self, config: Config, task: Task, scale: float = 1.0, compute: Compute = CPU) -> None:
         """Make the folder and write ``config.json``.

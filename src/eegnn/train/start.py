@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def train(
     Raises:
         FileExistsError: there is a run in the folder already, and ``resume`` is not set.
         ValueError: the run to be resumed has another configuration.
+        RuntimeError: another process trains in the folder.
     """
     run = RunFolder(folder)
     resume = resume and ranks.on_main(lambda: _holds(run, config))
@@ -70,11 +72,15 @@ def train(
         return summary
     problem = ranks.local_main_first(lambda: prepare(config, root))
     trainer = Trainer(config, problem, run, ranks, compute)
-    if resume:
-        trainer.resume()
-    else:
-        ranks.on_main(lambda: run.start(config, problem.task, problem.scale, compute))
-    return trainer.fit(on_epoch)
+    with ExitStack() as stack:
+        ranks.on_main(lambda: stack.enter_context(run.owned()))
+        if resume and (summary := ranks.on_main(run.summary)) is not None:
+            return summary  # another process has finished it meanwhile
+        if resume:
+            trainer.resume()
+        else:
+            ranks.on_main(lambda: run.start(config, problem.task, problem.scale, compute))
+        return trainer.fit(on_epoch)
 
 
 def _holds(run: RunFolder, config: Config) -> bool:
