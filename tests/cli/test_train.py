@@ -167,11 +167,15 @@ def test_what_fails_before_the_first_epoch_leaves_no_empty_progress_bar() -> Non
     assert "2/2" in CliRunner().invoke(app, ["train", "board.npz", "--epochs", "2"]).stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
-def test_ctrl_c_says_how_to_go_on_and_leaves_a_run_that_does(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_stopped_command_says_how_to_go_on_and_leaves_a_run_that_does(
+    name: str, tmp_path: Path
+) -> None:
     # Python ignores SIGINT if its parent does, as shells make background jobs do.
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL); "
         "from eegnn.cli import main; main()"
     )
     command = [sys.executable, "-c", code, "train", "board.npz", "--epochs", "100000"]
@@ -179,11 +183,11 @@ def test_ctrl_c_says_how_to_go_on_and_leaves_a_run_that_does(tmp_path: Path) -> 
     try:
         while not (tmp_path / "run" / "state.pt").exists() and process.poll() is None:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.Signals[name])
         _, said = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 128 + signal.Signals[name]
     assert said.splitlines()[-1] == "eegnn: interrupted; a training run goes on with --resume"
     assert "Traceback" not in said
     state = RunFolder(tmp_path / "run").state()

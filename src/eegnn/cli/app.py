@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,14 +23,35 @@ from eegnn import __version__
 
 
 class _Commands(TyperGroup):
-    """Commands that say, after Ctrl-C, how to go on."""
+    """Commands that say, after Ctrl-C or SIGTERM, how to go on."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print("eegnn: interrupted; a training run goes on with --resume", file=sys.stderr)
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as stop:
+            raise interrupted(stop, "a training run goes on with --resume") from None
+
+
+def interrupted(stop: KeyboardInterrupt, how_to_go_on: str) -> typer.Exit:
+    """Say how to go on, and return the exit: its code is 128 and the number of the signal."""
+    print(f"eegnn: interrupted; {how_to_go_on}", file=sys.stderr)
+    return typer.Exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
+
+
+def _stop_as_ctrl_c_does() -> None:
+    """Let what ends a process when a machine or a terminal closes raise ``KeyboardInterrupt``.
+
+    Not where the parent ignores the signal (``nohup``), and not for the processes of ``torchrun``,
+    which may be waiting for each other and could not end in time.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt(number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, stop)
 
 
 app = typer.Typer(
@@ -112,6 +134,8 @@ def print_json(**fields: Any) -> None:
 
 def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
+    if "LOCAL_RANK" not in os.environ:
+        _stop_as_ctrl_c_does()
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         with _quiet_unless_main_rank():

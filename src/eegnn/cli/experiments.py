@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from eegnn.cli.app import new_progress
+from eegnn.cli.app import interrupted, new_progress
 from eegnn.compute import Compute
 from eegnn.data.open import open_problem
 from eegnn.experiments import registry
@@ -107,9 +106,8 @@ class Session:
                 options = (experiment.measurement, watch, self.compute)
                 runner = Runner(store, self.runs, self.data_dir, *options)
                 return runner.run(configs, self.storage)
-        except KeyboardInterrupt:
-            print("eegnn: interrupted; the same command goes on where it was", file=sys.stderr)
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as stop:
+            raise interrupted(stop, "the same command goes on where it was") from None
 
     def _results(self, experiment: Experiment) -> ExperimentResults:
         """Return what there is of an experiment; of the full version, whichever splits were run."""
