@@ -59,11 +59,11 @@ def oracle(outputs: LayerOutputs, y: Tensor, metric: str, pick: Pick = "earliest
     depth = outputs.num_layers
     right = outputs.out.argmax(dim=-1) == y
     somewhere = right.any(dim=0)
-    order = torch.arange(depth, 0, -1).view(-1, 1)  # the largest is taken; the first of equal ones
+    order = torch.arange(depth, 0, -1, device=y.device).view(-1, 1)  # the largest is taken
     if pick == "latest":
         order = order.flip(0)
     elif pick == "confident":
-        order = outputs.out.softmax(dim=-1)[:, torch.arange(len(y)), y]
+        order = outputs.out.softmax(dim=-1)[:, torch.arange(len(y), device=y.device), y]
     layer = (1 + order.where(right, -1).argmax(dim=0)).where(somewhere, depth)
     return Oracle(
         layer=layer,
