@@ -13,6 +13,7 @@ extensions = [
     "myst_nb",
 ]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 2  # the links to headings that GitHub has
 nb_execution_mode = "off"  # the notebooks are kept with their outputs; a test runs them
 exclude_patterns = ["_build", "jupyter_execute"]
 html_theme = "furo"
