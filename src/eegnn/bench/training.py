@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.nn import SimpleConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
@@ -75,7 +75,7 @@ def _compare(
         "scatter": lambda: _by_scatter(model, x, *normalized),
     }
     difference = (forwards["ours"]() - forwards["scatter"]()).abs().max().item()
-    calls = {key: _training_step(forward, model) for key, forward in forwards.items()}
+    calls = {key: training_step(forward, model) for key, forward in forwards.items()}
     return TrainingRow(
         name,
         num_nodes,
@@ -97,7 +97,9 @@ def _by_scatter(model: SASGNN, x: Tensor, edge_index: Tensor, edge_weight: Tenso
     return model.decoder(h)
 
 
-def _training_step(forward: Callable[[], Tensor], model: SASGNN) -> Callable[[], None]:
+def training_step(forward: Callable[[], Tensor], model: nn.Module) -> Callable[[], None]:
+    """Return a call that computes a forward pass and the gradients of all weights."""
+
     def step() -> None:
         model.zero_grad()
         forward().square().mean().backward()

@@ -102,6 +102,28 @@ def bench_training(
     _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
 
 
+@bench.command("compile")
+def bench_compile(
+    layers: Annotated[int, option("N", "Depth.", min=1)] = 21,
+    threads: Annotated[int, Threads] = 1,
+    passes: Annotated[int, Passes] = 20,
+    out: Annotated[Path | None, Figure] = None,
+    device: Annotated[str, Device] = "cpu",
+    precision: Annotated[str, Precision] = "32",
+    as_json: Annotated[bool, AsJson] = False,
+) -> None:
+    """Compare a training step of SASGNN and EEGNN with the same compiled by torch.compile.
+
+    Forward and backward, width 32, on the graphs of `eegnn bench training`. Compiling takes minutes
+    and, on a CPU, a C++ compiler.
+    """
+    compute = choose_compute(device, precision)
+    from eegnn.bench.compiled import compare
+
+    measure = partial(compare, layers, passes, compute)
+    _measure(measure, threads, out, as_json, passes=passes, **compute.as_dict())
+
+
 @bench.command("memory")
 def bench_memory(
     dataset: Annotated[str, option("NAME", "A heterophilic data set.")] = "minesweeper",
