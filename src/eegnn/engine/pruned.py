@@ -24,8 +24,6 @@ BUILD_WORK = 1.5
 #: Where nodes that have left go on evolving, it takes a search to find out who is needed: it is
 #: made once so many of those who were here at the last one remain.
 SEARCH = 0.25
-#: Rows at the end are left out once no more than this share of them remains.
-KEPT = 0.9
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
 
@@ -114,7 +112,6 @@ class _Run:
         self.steps = _Steps(program)
         count = program.num_units(h, adj)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
-        self.delta = h.new_zeros(count)  # C₀ − C₁ at the last step
         self.complete = adj.num_targets  # the first so many nodes have all their entries
         self.work = _work(program, adj)
         self.wasted = 0.0  # work on units that had left, since the graph was made
@@ -142,7 +139,7 @@ class _Run:
         tau = program.step_sizes(continue_score(delta, inv_temperature), self.adj)
         if program.freezes:
             tau.masked_fill_(recorder.left, 0.0)
-        self.delta = delta = delta[:count]
+        delta = delta[:count]
         # Without a threshold or an observer nobody asks for the probability of having left.
         asked = program.exit_threshold is not None or program.observe is not None
         log_stay = recorder.decide(delta) if asked else recorder.log_stay
@@ -169,26 +166,12 @@ class _Run:
             return True
         if here == self.recorder.left.numel():
             return False
-        rows = (~self.recorder.left).nonzero().view(-1)
-        if self.program.level == "node":
-            self._drop_rows_after(int(rows[-1]))
-        needed = float(self.work.index_select(0, rows).sum())
+        needed = float(self.work[~self.recorder.left].sum())
         self.wasted += float(self.work.sum()) - needed
         if self.wasted <= BUILD_WORK * needed:
             return False
         self.wasted = 0.0
         return True
-
-    def _drop_rows_after(self, last: int) -> None:
-        """Leave out the rows after the last unit that is here, for which no graph has to be made.
-
-        Since rows are sorted by their wish to continue, those who leave are mostly the last ones.
-        """
-        count = last + 1
-        if count < KEPT * self.recorder.left.numel():
-            self.adj = first_targets(self.adj, count)
-            self.work = self.work[:count]
-            self.recorder.narrow(torch.arange(count, device=self.h.device))
 
     def _narrow(self, steps: int) -> None:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
@@ -198,8 +181,6 @@ class _Run:
                 return
             self.adj, order = select_graphs(self.adj, ~self.recorder.left)
         else:
-            if self.program.freezes:
-                here = here[self.delta[here].argsort(descending=True)]
             rows = None if self.adj.num_targets < SMALLEST else self._rows(here, steps)
             if rows is None:
                 return
