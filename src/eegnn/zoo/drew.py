@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, eye_array  # type: ignore[import-untyped]
+from scipy.sparse import csr_array, identity  # type: ignore[import-untyped]
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm
@@ -138,7 +138,7 @@ def _beyond_neighbours(adj: Adjacency, reach: int) -> list[Adjacency]:
     entries = (np.ones(adj.num_edges, dtype=np.bool_), adj.col.cpu(), adj.rowptr.cpu())
     neighbours = csr_array(entries, shape=(adj.num_nodes, adj.num_nodes))
     _check_room(_fewest_pairs(adj, neighbours, reach), reach)
-    nearer = neighbours + eye_array(adj.num_nodes, dtype=np.bool_, format="csr")
+    nearer = neighbours + csr_array(identity(adj.num_nodes, dtype=np.bool_))
     hop, hops, pairs = neighbours, [], 0
     for _ in range(2, reach + 1):
         hop = neighbours @ hop > nearer
