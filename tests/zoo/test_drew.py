@@ -116,7 +116,7 @@ def test_a_dense_graph_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7)
     assert [hop.num_edges for hop in neighbourhoods(star, 2)] == [16, 56]
     monkeypatch.setattr(drew, "MAX_PAIRS", 8 * 7 - 1)
-    monkeypatch.setattr(drew, "eye_array", None)
+    monkeypatch.setattr(drew, "identity", None)
     with pytest.raises(ValueError, match="max_hops must be below 3"):
         neighbourhoods(star, 3)
 
