@@ -140,7 +140,7 @@ class _Prediction(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return :data:`OUTPUTS`."""
+        """Return what ``predict`` gives for these inputs, as :data:`OUTPUTS` names it."""
         adj = EdgeList(edge_index, x.size(0), batch)
         if self.while_loop:
             assert isinstance(self.model, EEGNN)

@@ -25,7 +25,7 @@ class Hop(MessagePassing):
         super().__init__(aggr=None)
 
     def forward(self, h: Tensor) -> Tensor:
-        """Return ``h``."""
+        """Return the states ``h`` as they are: hooks see them, and nothing is computed."""
         return h
 
 

@@ -177,7 +177,7 @@ class SASStep:
             self._edge_term = -term.relu() if conv.edge_term == "relu" else term
 
     def __call__(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ΔH."""
+        """Return ΔH of Eq. 1, ``[n, channels]``."""
         conv = self.conv
         inner = IN_PLACE[conv.inner_activation](linear(h, self.omega.T))
         # Ā(HW) keeps nothing but H for the backward pass; (ĀH)W would keep ĀH too.

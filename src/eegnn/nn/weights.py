@@ -88,7 +88,7 @@ class Antisymmetric(_FreeNumbers):
             self.register_buffer("sign", upper - upper.T, persistent=False)
 
     def forward(self) -> Tensor:
-        """Return the matrix."""
+        """Return the matrix, ``[channels, channels]``."""
         if self.storage == "paper":
             return self.value - self.value.T
         if self.channels == 1:  # no free number: the only antisymmetric 1×1 matrix is zero
@@ -125,7 +125,7 @@ class Symmetric(_FreeNumbers):
             self.register_buffer("index", index, persistent=False)
 
     def forward(self) -> Tensor:
-        """Return the matrix."""
+        """Return the matrix, ``[channels, channels]``."""
         if self.storage == "free":
             return self.value[self.index]
         upper = self.value[:, :-2].triu(diagonal=1)

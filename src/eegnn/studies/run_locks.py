@@ -55,7 +55,7 @@ class RunLocks:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
 
     def close(self) -> None:
-        """Release all locks."""
+        """Release all locks that this object holds."""
         os.close(self._file)
 
     def check(self, key: str) -> None:

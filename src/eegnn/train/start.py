@@ -67,16 +67,19 @@ def train(
         RuntimeError: another process trains in the folder.
     """
     run = RunFolder(folder)
-    resume = resume and ranks.on_main(lambda: _holds(run, config))
-    if resume and (summary := ranks.on_main(run.summary)) is not None:
+
+    def goes_on() -> bool:
+        return resume and ranks.on_main(lambda: _holds(run, config))
+
+    if goes_on() and (summary := ranks.on_main(run.summary)) is not None:
         return summary
     problem = ranks.local_main_first(lambda: prepare(config, root))
     trainer = Trainer(config, problem, run, ranks, compute)
     with ExitStack() as stack:
         ranks.on_main(lambda: stack.enter_context(run.owned()))
-        if resume and (summary := ranks.on_main(run.summary)) is not None:
-            return summary  # another process has finished it meanwhile
-        if resume:
+        if goes_on():  # asked again: another process may have begun it, or finished it, meanwhile
+            if (summary := ranks.on_main(run.summary)) is not None:
+                return summary
             trainer.resume()
         else:
             ranks.on_main(lambda: run.start(config, problem.task, problem.scale, compute))
