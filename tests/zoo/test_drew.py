@@ -42,10 +42,9 @@ def by_hand(model: DRew, h: Matrix, n: int, pairs: Pairs) -> Matrix:
             if model.norm:
                 norm = block.get_submodule(f"norms.{k - 1}.module")
                 message = np.maximum(batch_norm(norm, message), 0)
+                message /= np.maximum(np.linalg.norm(message, axis=1, keepdims=True), 1e-12)
             total += message
         h = h + np.maximum(total, 0)
-        if model.norm:
-            h = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12)
         past.append(h)
     return h
 

@@ -37,8 +37,8 @@ class DRew(FixedDepthModel):
         nu: :math:`\nu \ge 1`, how many hops a message may travel in a layer: those from farther
             away are delayed. ``None`` for :math:`\infty`, no delay.
         max_hops: :math:`K`, the largest distance; ``None`` for all that the depth allows.
-        norm: as in the authors' runs, each hop goes through batch normalisation and ReLU before
-            they are summed, and states are scaled to length 1 after each layer.
+        norm: as in the authors' runs, the message of each hop goes through batch normalisation
+            and ReLU and is scaled to length 1, before they are summed.
     """
 
     _: KW_ONLY
@@ -76,8 +76,6 @@ class DRew(FixedDepthModel):
                 for k, hop in enumerate(hops[: number + 1], start=1)
             ]
             h = h + layer(inputs).to(h.dtype)
-            if self.norm:
-                h = nn.functional.normalize(h, dim=-1)
             states.append(h)
         return h
 
@@ -111,7 +109,9 @@ class Hops(nn.Module):
             # Weights first: then autograd keeps the states, which exist anyway, and no result of
             # any of the L²/2 products.
             message = hop.propagate(h @ self.weight[k], "sym")
-            total = total + (self.norms[k](message).relu() if self.norms else message)
+            if self.norms:
+                message = nn.functional.normalize(self.norms[k](message).relu(), dim=-1)
+            total = total + message
         return total.relu()
 
 
