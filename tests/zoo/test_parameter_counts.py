@@ -73,7 +73,7 @@ LAYERS: list[tuple[type[GraphModel], dict[str, Any], int]] = [
     (
         SGFormer,
         {"attention_layers": 2, "heads": 2},
-        2 * (3 * (8 * 16 + 16) + NORM) + 3 * (SQUARE + NORM),
+        2 * (3 * (8 * 16 + 16) + NORM) + 3 * SQUARE + 2 * NORM,
     ),
     (
         Polynormer,

@@ -47,19 +47,26 @@ def test_attention_is_the_quadratic_formula_in_each_graph(heads: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "pairs"), GRAPHS)
-@pytest.mark.parametrize("attention_layers", [1, 2])
-def test_states_are_the_formula(n: int, pairs: Pairs, attention_layers: int) -> None:
+@pytest.mark.parametrize(("convolutions", "attention_layers"), [(2, 1), (3, 2), (1, 2)])
+def test_states_are_those_of_the_authors_medium_size_runs(
+    n: int, pairs: Pairs, convolutions: int, attention_layers: int
+) -> None:
     model = ready(
-        SGFormer(3, 4, 2, 2, attention_layers=attention_layers, heads=2, graph_weight=0.3)
+        SGFormer(
+            3, 4, 2, convolutions, attention_layers=attention_layers, heads=2, graph_weight=0.3
+        )
     )
     x = states(n, 3)
     h = array(model.encoder(x))
     z = g = h
+    assert len(model.attention) == attention_layers
     for layer in model.attention:
-        z = np.maximum(layer_norm(layer.norm, (attention_by_hand(layer.attention, z) + z) / 2), 0)
-    for layer in model.convs:
-        out = gcn_by_hand(layer.conv.conv, g, n, pairs)
-        g = np.maximum(batch_norm(layer.norm.module, out), 0) + h
+        z = layer_norm(layer.norm, (attention_by_hand(layer.attention, z) + z) / 2)
+    assert len(model.convs) == convolutions == len(model.norms) + 1
+    for layer in range(convolutions):
+        g = gcn_by_hand(model.convs[layer].conv, g, n, pairs)
+        if layer < convolutions - 1:
+            g = np.maximum(batch_norm(model.norms[layer].module, g), 0)
     expected = array(model.decoder(torch.from_numpy(0.3 * g + 0.7 * z)))
     np.testing.assert_allclose(array(model(x, adjacency(n, pairs))), expected, atol=1e-10)
 

@@ -21,23 +21,23 @@ class SGFormer(FixedDepthModel):
     r"""Attention and convolution side by side, mixed before the decoder.
 
     .. math::
-        \mathbf{Z}^{l+1} &= \mathrm{ReLU}\bigl(\mathrm{LN}\bigl(\tfrac12(
-        \mathrm{attention}^l(\mathbf{Z}^l) + \mathbf{Z}^l)\bigr)\bigr), \qquad
+        \mathbf{Z}^{l+1} &= \mathrm{LN}\bigl(\tfrac12(
+        \mathrm{attention}^l(\mathbf{Z}^l) + \mathbf{Z}^l)\bigr), \qquad
         \mathbf{G}^{l+1} = \mathrm{ReLU}\bigl(\mathrm{BN}(\mathbf{\tilde A}\mathbf{G}^l\mathbf{W}^l
-        + \mathbf{b}^l)\bigr) + \mathbf{H}^0 \\
+        + \mathbf{b}^l)\bigr) \\
         \mathbf{H} &= \alpha\,\mathbf{G} + (1 - \alpha)\,\mathbf{Z}
 
     from :math:`\mathbf{Z}^0 = \mathbf{G}^0 = \mathbf{H}^0`, the encoder's states, with the
     symmetric normalisation with self-loops :math:`\mathbf{\tilde A}`; see
-    :class:`SimpleAttention`. In training, batch normalisation uses the statistics of the batch.
+    :class:`SimpleAttention`. The last convolution has neither BN nor ReLU. In training, batch
+    normalisation uses the statistics of the batch.
 
     Args:
         num_layers: number of convolutions.
-        attention_layers: number of attention layers; those beyond ``max_layers`` are not run
-            either.
+        attention_layers: number of attention layers; ``max_layers`` does not limit them.
         heads: attention heads, each as wide as the model; their mean is taken.
         graph_weight: :math:`\alpha`.
-        conv_dropout: after each ReLU.
+        conv_dropout: after each layer but the last convolution.
     """
 
     num_layers: int = 3
@@ -57,7 +57,11 @@ class SGFormer(FixedDepthModel):
         self.attention = nn.ModuleList(
             AttentionLayer(width, self.heads, dropout) for _ in range(self.attention_layers)
         )
-        self.convs = nn.ModuleList(ConvLayer(width, dropout) for _ in range(self.num_layers))
+        self.convs = nn.ModuleList(GCNStep(width, "identity") for _ in range(self.num_layers))
+        self.norms = nn.ModuleList(
+            BatchNorm(width, allow_single_element=True) for _ in range(self.num_layers - 1)
+        )
+        self.conv_drop = Dropout(dropout)
 
     def run_layers(
         self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None, num_layers: int
@@ -66,10 +70,11 @@ class SGFormer(FixedDepthModel):
         if adj.num_nodes == 0:
             return h
         z, g = h, h
-        for layer in self.attention[:num_layers]:
+        for layer in self.attention:
             z = layer(z, adj)
-        for layer in self.convs[:num_layers]:
-            g = layer(g, adj) + h
+        for conv, norm in zip(self.convs[: num_layers - 1], self.norms, strict=False):
+            g = self.conv_drop(norm(conv(g, adj)).relu())
+        g = self.convs[num_layers - 1](g, adj)
         return self.graph_weight * g + (1 - self.graph_weight) * z
 
 
@@ -107,7 +112,7 @@ class SimpleAttention(nn.Module):
 
 
 class AttentionLayer(nn.Module):
-    """Attention, mean with its input, layer normalisation, ReLU, dropout."""
+    """Attention, mean with its input, layer normalisation, dropout."""
 
     def __init__(self, channels: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -117,21 +122,7 @@ class AttentionLayer(nn.Module):
 
     def forward(self, z: Tensor, adj: Adjacency) -> Tensor:
         """Return the shape of ``z``."""
-        return self.dropout(self.norm((self.attention(z, adj) + z) / 2).relu())
-
-
-class ConvLayer(nn.Module):
-    """Graph convolution, batch normalisation, ReLU, dropout."""
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__()
-        self.conv = GCNStep(channels, "identity")
-        self.norm = BatchNorm(channels, allow_single_element=True)
-        self.dropout = Dropout(dropout)
-
-    def forward(self, g: Tensor, adj: Adjacency) -> Tensor:
-        """Return the shape of ``g``."""
-        return self.dropout(self.norm(self.conv(g, adj)).relu())
+        return self.dropout(self.norm((self.attention(z, adj) + z) / 2))
 
 
 def _over_graph(x: Tensor, adj: Adjacency) -> Tensor:
