@@ -67,6 +67,7 @@ MODELS: list[tuple[type[GraphModel], dict[str, Any]]] = [
     (GPS, {"heads": 2, "edge_dim": 2}),
     (GPS, {"conv": "gine", "conv_dropout": 0.1, "attn_dropout": 0.1}),
     (GPS, {"conv": "gine", "edge_dim": 2}),
+    (GPS, {"conv": "gcn", "conv_norm": "layer"}),
     (SGFormer, {}),
     (SGFormer, {"heads": 2, "attention_layers": 2, "pool": "add"}),
     (Polynormer, {"heads": 2}),
@@ -313,7 +314,7 @@ def test_weights_saved_under_former_names_are_loaded(
 
 @every_model
 def test_edge_features_reach_the_prediction_or_are_refused(kind: Kind, options: Options) -> None:
-    if not kind.uses_edges:
+    if not kind.uses_edges or options.get("conv") == "gcn":
         with pytest.raises(ValueError, match=f"{kind.__name__} takes no edge features"):
             kind(3, 8, 2, **{**options, "edge_dim": 3})
         model = build(kind, options)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch_geometric.nn import GINEConv, GPSConv, ResGatedGraphConv
+from torch_geometric.nn import GCNConv, GINEConv, GPSConv, ResGatedGraphConv
 
 from eegnn.zoo.gps import GPS, LeanAttention
 from tests.graphs import both_ways
@@ -29,6 +29,18 @@ def test_a_layer_is_pygs(conv: Any) -> None:
     x, edge_attr = states(5, 3), states(8, 2)
     expected = model.decoder(layer(model.encoder(x), EDGES, edge_attr=edge_attr))
     assert torch.allclose(model(x, EDGES, edge_attr), expected, atol=1e-12)
+
+
+def test_with_gcn_and_layer_norm_a_batch_goes_through_pygs_layer() -> None:
+    model = ready(GPS(3, 4, 2, 2, conv="gcn", conv_norm="layer", heads=2))
+    x, batch = states(5, 3), torch.tensor([0, 0, 0, 0, 1])
+    h = model.encoder(x)
+    for ours in model.layers:
+        layer = GPSConv(4, GCNConv(4, 4), heads=2, norm="layer_norm").double().eval()
+        weights = ours.gps.state_dict()
+        layer.load_state_dict({k.replace("conv.conv.", "conv."): v for k, v in weights.items()})
+        h = layer(h, EDGES, batch)
+    assert torch.allclose(model(x, EDGES, batch=batch), model.decoder(h), atol=1e-12)
 
 
 def test_attention_is_pytorchs_without_its_shortcut(monkeypatch: pytest.MonkeyPatch) -> None:

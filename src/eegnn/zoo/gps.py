@@ -13,12 +13,23 @@ from torch_geometric.nn import GPSConv
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.fixed_depth import FixedDepthModel
+from eegnn.nn.sas_conv import NormLayer
 from eegnn.zoo.gatedgcn import GatedGCNStep
+from eegnn.zoo.gcn import GCNStep
 from eegnn.zoo.gine import GINEStep
 from eegnn.zoo.layered import edge_features_for, head_width
 
-#: Local layers that take edge features.
-CONVS: dict[str, Callable[..., nn.Module]] = {"gatedgcn": GatedGCNStep, "gine": GINEStep}
+#: Local layers; all but GCN take edge features.
+CONVS: dict[str, Callable[..., nn.Module]] = {
+    "gatedgcn": GatedGCNStep,
+    "gine": GINEStep,
+    "gcn": GCNStep,
+}
+#: PyG's names of the normalisations, and their arguments.
+NORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "batch": ("batch_norm", {"allow_single_element": True}),
+    "layer": ("layer_norm", {}),
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -26,23 +37,27 @@ class GPS(FixedDepthModel):
     r"""Message passing and attention over all nodes of a graph in each layer.
 
     .. math::
-        \mathbf{M} &= \mathrm{BN}(\mathbf{H}^l + \mathrm{conv}^l(\mathbf{H}^l)), \qquad
-        \mathbf{T} = \mathrm{BN}(\mathbf{H}^l + \mathrm{attention}^l(\mathbf{H}^l)), \\
-        \mathbf{H}^{l+1} &= \mathrm{BN}\bigl(\mathbf{M} + \mathbf{T} +
+        \mathbf{M} &= \mathrm{norm}(\mathbf{H}^l + \mathrm{conv}^l(\mathbf{H}^l)), \qquad
+        \mathbf{T} = \mathrm{norm}(\mathbf{H}^l + \mathrm{attention}^l(\mathbf{H}^l)), \\
+        \mathbf{H}^{l+1} &= \mathrm{norm}\bigl(\mathbf{M} + \mathbf{T} +
         \mathrm{MLP}^l(\mathbf{M} + \mathbf{T})\bigr)
 
     Attention is quadratic in the nodes of a graph. In training, batch normalisation uses the
     statistics of the batch.
 
     Args:
-        conv: the local layer, ``"gatedgcn"`` or ``"gine"``.
+        conv: the local layer, ``"gatedgcn"`` or ``"gine"``, or ``"gcn"``, which takes no edge
+            features.
+        conv_norm: ``"batch"``, or ``"layer"`` for PyG's ``LayerNorm``, one mean and one variance
+            for all entries of a graph.
         heads: attention heads; they divide ``hidden_channels``.
         conv_dropout: of what a layer computes, before it is added to its input.
         attn_dropout: of the attention weights. It needs them all at once, ``[n, n]`` for a head.
     """
 
     _: KW_ONLY
-    conv: Literal["gatedgcn", "gine"] = "gatedgcn"
+    conv: Literal["gatedgcn", "gine", "gcn"] = "gatedgcn"
+    conv_norm: NormLayer = "batch"
     heads: int = 1
     conv_dropout: float = 0.0
     attn_dropout: float = 0.0
@@ -54,14 +69,19 @@ class GPS(FixedDepthModel):
         if self.edge_dim is not None:
             _check.integer("edge_dim", self.edge_dim, at_least=1)
         _check.choice("conv", self.conv, tuple(CONVS))
+        _check.choice("conv_norm", self.conv_norm, tuple(NORMS))
+        if self.conv == "gcn" and self.edge_dim is not None:
+            raise ValueError('GPS takes no edge features with conv="gcn": edge_dim must be None')
+        edges = () if self.conv == "gcn" else (self.edge_dim,)
         _check.number("conv_dropout", self.conv_dropout, 0, 1)
         _check.number("attn_dropout", self.attn_dropout, 0, 1)
         head_width(self.hidden_channels, self.heads)
         self.layers = nn.ModuleList(
             GPSLayer(
-                CONVS[self.conv](self.hidden_channels, "identity", self.edge_dim),
+                CONVS[self.conv](self.hidden_channels, "identity", *edges),
                 self.hidden_channels,
                 self.heads,
+                self.conv_norm,
                 self.conv_dropout,
                 self.attn_dropout,
             )
@@ -82,12 +102,17 @@ class GPSLayer(nn.Module):
     """PyG's ``GPSConv`` on an :class:`~eegnn.Adjacency`; ``conv`` is the local layer."""
 
     def __init__(
-        self, conv: nn.Module, channels: int, heads: int, dropout: float, attn_dropout: float
+        self,
+        conv: nn.Module,
+        channels: int,
+        heads: int,
+        norm: NormLayer,
+        dropout: float,
+        attn_dropout: float,
     ) -> None:
         super().__init__()
-        self.gps = GPSConv(
-            channels, conv, heads, dropout, norm_kwargs={"allow_single_element": True}
-        )
+        name, options = NORMS[norm]
+        self.gps = GPSConv(channels, conv, heads, dropout, norm=name, norm_kwargs=options)
         self.gps.attn = LeanAttention(channels, heads, attn_dropout, batch_first=True)
 
     def reset_parameters(self) -> None:
@@ -97,7 +122,12 @@ class GPSLayer(nn.Module):
 
     def forward(self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None) -> Tensor:
         """Return the shape of ``h``; ``edge_attr`` is in the order of ``adj.edge_index``."""
-        return self.gps(h, adj, adj.batch, edge_attr=edge_attr).to(h.dtype)
+        edges = {} if edge_attr is None else {"edge_attr": edge_attr}
+        batch = adj.batch
+        if batch is None and self.gps.norm_with_batch:
+            # PyG's LayerNorm places its epsilon elsewhere where there is no batch.
+            batch = adj.degree.new_zeros(adj.num_nodes)
+        return self.gps(h, adj, batch, **edges).to(h.dtype)
 
 
 class LeanAttention(nn.MultiheadAttention):
