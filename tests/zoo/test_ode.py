@@ -13,7 +13,9 @@ from eegnn.graph import Adjacency
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.adgn import ADGN, ADGNStep
 from eegnn.zoo.graff import GRAFF, GRAFFStep
+from eegnn.zoo.graphcon import GraphCON
 from eegnn.zoo.ode import EulerModel
+from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.swan import SWAN, SWANStep
 from tests.graphs import both_ways
 from tests.zoo.examples import GRAPHS, adjacency, drawn, states
@@ -39,6 +41,16 @@ every_euler_model = pytest.mark.parametrize(("kind", "options"), EULER, ids=name
 
 def build(kind: type[GraphModel], num_layers: int = 3, **options: Any) -> Any:
     return drawn(kind(3, 4, 2, num_layers, **options)).eval()
+
+
+@pytest.mark.parametrize("kind", [ADGN, GRAFF, SWAN, GraphCON, PHDGN])
+def test_a_linear_encoder_starts_from_a_linear_map_of_the_features(kind: Any) -> None:
+    linear, usual = build(kind, linear_encoder=True), build(kind)
+    x, adj = states(4, 3), adjacency(4, [(0, 1), (1, 2)])
+    start = x @ linear.encoder.weight.T + linear.encoder.bias
+    assert (start < 0).any()
+    assert torch.allclose(linear(x, adj), linear.evolve(start, adj)[0], atol=1e-12)
+    assert torch.allclose(usual(x, adj), usual.evolve(start.relu(), adj)[0], atol=1e-12)
 
 
 @every_euler_model

@@ -22,10 +22,14 @@ class Encoder(nn.Module):
         in_channels: number of features :math:`m`.
         out_channels: width :math:`m'`.
         dropout: applied to the states it returns.
+        relu: whether there is a ReLU; without, the layer is linear.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, dropout: float = 0.0, relu: bool = True
+    ) -> None:
         super().__init__()
+        self.relu = relu
         self.in_channels = _check.integer("in_channels", in_channels, at_least=0)
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels))
@@ -41,7 +45,8 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the initial states **H**⁰, ``[n, out_channels]``."""
-        return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu_())
+        h = nn.functional.linear(x, self.weight, self.bias)
+        return self.dropout(h.relu_() if self.relu else h)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.bias.numel()})"

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.nn.encoders import Encoder
 from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.program import of_layer
 from eegnn.typing import Step
@@ -27,13 +28,18 @@ class ODEModel(FixedDepthModel):
 
     Args:
         step_size: of each step.
+        linear_encoder: start from a linear map of the features, as in the authors' code of these
+            models, instead of its ReLU, as in the other models here.
     """
 
     _: KW_ONLY
     step_size: float = 0.1
+    linear_encoder: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if _check.boolean("linear_encoder", self.linear_encoder):
+            self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout, relu=False)
         if _check.number("step_size", self.step_size, 0) == 0:
             raise ValueError("step_size must be above 0, or nothing ever changes")
 
