@@ -17,7 +17,8 @@ from tests.nn.model_examples import features as node_features
 
 BATCH = torch.tensor([0, 0, 0, 0, 1, 1, 2])
 #: Models that are no single state going through one layer after the other.
-HIDDEN = ("graphcon", "phdgn", "apgcn", "cognn", "polynormer", "sgformer", "drew")
+HIDDEN = ("graphcon", "phdgn", "apgcn", "cognn", "polynormer", "sgformer", "drew",
+          "tuned-gcn", "tuned-sage", "tuned-gat")  # fmt: skip
 SEEN = sorted(set(ENTRIES) - set(HIDDEN))
 
 

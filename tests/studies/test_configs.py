@@ -44,7 +44,8 @@ def test_a_borrowed_recipe_leaves_out_what_the_model_does_not_have() -> None:
 
 
 def test_without_its_recipe_a_model_has_its_defaults_and_its_command_says_so() -> None:
-    config = without_recipe("minesweeper", "gcn", {"num_layers": 3, "options": {"dropout": 0.5}})
+    given = {"num_layers": 3, "options": {"dropout": 0.5}}
+    config = without_recipe("minesweeper", "tuned-gcn", given)
     assert config.options["residual"] is False
     assert config.options["conv_norm"] is None
     assert (config.options["dropout"], config.epochs) == (0.5, Config(dataset="").epochs)
@@ -55,4 +56,4 @@ def test_without_its_recipe_a_model_has_its_defaults_and_its_command_says_so() -
         for place, word in enumerate(words)
         if word in ("--split", "--seed", "--epochs")
     }
-    assert configure("minesweeper", "gcn", None, {**settings, **numbers}) == config
+    assert configure("minesweeper", "tuned-gcn", None, {**settings, **numbers}) == config

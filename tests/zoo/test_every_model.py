@@ -34,6 +34,7 @@ from eegnn.zoo.polynormer import Polynormer
 from eegnn.zoo.sage import GraphSAGE
 from eegnn.zoo.sgformer import SGFormer
 from eegnn.zoo.swan import SWAN
+from eegnn.zoo.tuned import TunedGNN
 from tests.graphs import both_ways
 from tests.zoo.examples import GRAPHS, adjacency, ready, states
 
@@ -70,6 +71,9 @@ MODELS: list[tuple[type[GraphModel], dict[str, Any]]] = [
     (GPS, {"conv": "gcn", "conv_norm": "layer"}),
     (SGFormer, {}),
     (SGFormer, {"heads": 2, "attention_layers": 2, "pool": "add"}),
+    (TunedGNN, {"conv_norm": "layer"}),
+    (TunedGNN, {"conv": "sage", "residual": True, "conv_norm": "batch", "linear_encoder": True}),
+    (TunedGNN, {"conv": "gat", "residual": True}),
     (Polynormer, {"heads": 2}),
     (Polynormer, {"beta": 0.7, "conv_norm": "layer"}),
     (Polynormer, {"local_attn": False, "conv_norm": "batch"}),

@@ -22,6 +22,7 @@ from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.polynormer import Polynormer
 from eegnn.zoo.sgformer import SGFormer
 from eegnn.zoo.swan import SWAN
+from eegnn.zoo.tuned import TunedGNN
 
 NORMS = "conv_norm must be one of None, 'layer', 'batch', got 'group'"
 DIVISOR = "heads must divide the width 4, got 3"
@@ -64,6 +65,8 @@ WRONG: list[tuple[type[GraphModel], str, Any, str]] = [
     (GPS, "edge_dim", 0, "edge_dim must be at least 1, got 0"),
     (GPS, "conv_dropout", 2, "conv_dropout must be in [0, 1], got 2"),
     (GPS, "attn_dropout", -1, "attn_dropout must be in [0, 1], got -1"),
+    (TunedGNN, "conv", "gin", "conv must be one of 'gcn', 'sage', 'gat', got 'gin'"),
+    (TunedGNN, "linear_encoder", 1, "linear_encoder must be True or False, got 1"),
     (SGFormer, "attention_layers", 0, "attention_layers must be at least 1, got 0"),
     (SGFormer, "heads", 0, "heads must be at least 1, got 0"),
     (SGFormer, "graph_weight", 1.5, "graph_weight must be in [0, 1], got 1.5"),

@@ -24,7 +24,8 @@ def cells(scope: Scope) -> Cells:
     settings = scope.choose({}, {"epochs": 5, "hidden_channels": 32})
 
     def runs(row: str, column: str) -> Runs:
-        model = model_name(row.removeprefix("Graph").removesuffix("*"))
+        model = model_name(row.removesuffix("*").removeprefix("Graph"))
+        model = f"tuned-{model}" if row.endswith("*") else model
         config = with_recipe(DATASETS[column], model, settings)
         return repeat(config, "seed", scope.numbers(10))
 

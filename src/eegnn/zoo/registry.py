@@ -30,6 +30,9 @@ def find(home: str) -> Any:
 #: Models whose ``step`` :class:`~eegnn.zoo.early.EEModel` can repeat.
 STEPS = ("gcn", "sage", "gat", "gin", "adgn", "graff", "swan")
 
+#: Convolutions of :class:`~eegnn.zoo.tuned.TunedGNN`.
+TUNED = ("gcn", "sage", "gat")
+
 _MODELS = {
     "eegnn": "eegnn.nn.eegnn:EEGNN",
     "sasgnn": "eegnn.nn.sas_gnn:SASGNN",
@@ -57,6 +60,7 @@ _MODELS = {
 #: Every model by its name on the command line.
 ENTRIES: dict[str, Entry] = {
     **{name: Entry(home, {}) for name, home in _MODELS.items()},
+    **{f"tuned-{name}": Entry("eegnn.zoo.tuned:TunedGNN", {"conv": name}) for name in TUNED},
     **{f"ee-{name}": Entry("eegnn.zoo.early:EEModel", {"backbone": name}) for name in STEPS},
 }
 
