@@ -11,11 +11,9 @@ def test_board_follows_the_rules_of_the_public_data_set() -> None:
     assert int(data.y.sum()) == 2_000
     assert int(data.x[:, 0].sum()) == 5_000
     assert bool((data.x.sum(dim=1) == 1).all())
-    assert [int(m.sum()) for m in (data.train_mask, data.val_mask, data.test_mask)] == [
-        5_000,
-        2_500,
-        2_500,
-    ]
+    masks = (data.train_mask, data.val_mask, data.test_mask)
+    assert [int(mask.sum()) for mask in masks] == [5_000, 2_500, 2_500]
+    assert [int(data.y[mask].sum()) for mask in masks] == [1_000, 500, 500]  # as the public splits
     assert bool((data.train_mask ^ data.val_mask ^ data.test_mask).all())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch_geometric.data import Data
-from torch_geometric.utils import grid, index_to_mask, remove_self_loops
+from torch_geometric.utils import grid, remove_self_loops
 
 from eegnn import _check
 
@@ -17,7 +17,8 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
     A ``size × size`` grid, each cell joined to its eight neighbours; exactly 20 % of the cells
     are mines. A cell shows its number of neighbouring mines, one-hot in columns 1 … 6 (0, 1, 2, 3,
     4, at least 5); for half of the cells the number is hidden, and column 0 is 1. The label is 1
-    for a mine. Half of the cells are for training, a quarter each for validation and test.
+    for a mine. Half of the mines and half of the other cells are for training, a quarter each for
+    validation and test, as in the public splits.
 
     Returns:
         PyG ``Data`` with ``x [n, 7]``, ``edge_index``, ``y``, the three masks, and ``pos [n, 2]``
@@ -34,15 +35,20 @@ def minesweeper(size: int = 100, seed: int = 0) -> Data:
     column[torch.randperm(n, generator=generator)[: n // 2]] = 0
     x = torch.nn.functional.one_hot(column, num_classes=HIGHEST_NUMBER + 2).float()
 
-    parts = torch.randperm(n, generator=generator).tensor_split([n // 2, n * 3 // 4])
-    train_mask, val_mask, test_mask = (index_to_mask(index, n) for index in parts)
+    order = torch.randperm(n, generator=generator)
+    masks = torch.zeros(3, n, dtype=torch.bool)
+    for mine in (0, 1):
+        cells = order[y[order] == mine]
+        parts = cells.tensor_split([len(cells) // 2, len(cells) * 3 // 4])
+        for mask, part in zip(masks, parts, strict=True):
+            mask[part] = True
     cell = torch.arange(n)
     return Data(
         x=x,
         edge_index=edge_index,
         y=y,
-        train_mask=train_mask,
-        val_mask=val_mask,
-        test_mask=test_mask,
+        train_mask=masks[0],
+        val_mask=masks[1],
+        test_mask=masks[2],
         pos=torch.stack([cell // size, cell % size], dim=1),
     )
