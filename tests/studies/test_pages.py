@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eegnn.studies.collection import ExperimentResults
-from eegnn.studies.experiment import CellResult, Finding, Scope
+from eegnn.studies.experiment import Cell, CellResult, Finding, Scope, Score
 from eegnn.studies.pages import (
     FIELDS,
     describe_finding,
@@ -16,6 +16,7 @@ from eegnn.studies.pages import (
     trace,
     write_pages,
 )
+from eegnn.studies.quantities import LOG10_MSE
 from tests.studies import tiny
 
 
@@ -44,6 +45,13 @@ def test_the_page_of_an_experiment_has_ours_above_the_papers_and_says_from_which
     assert "- holds: something was run." in text
     assert '`eegnn reproduce tiny --show "line, GCN, 3"`' in text
     assert "quick" not in text
+
+
+def test_quoted_numbers_stand_in_the_table_and_are_counted_nowhere() -> None:
+    cell = Cell("line", "GRIT", "3", LOG10_MSE, paper=Score(-2.0, 0.25))
+    found = replace(results(), experiment=replace(tiny.EXPERIMENT, quoted=(cell,)))
+    assert "| GRIT | *-2.00 ± 0.25*, quoted |" in experiment_page(found, Scope())
+    assert "GRIT" not in table_csv(found.table)
 
 
 def test_a_quick_version_says_so() -> None:

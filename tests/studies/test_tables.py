@@ -5,7 +5,7 @@ import pytest
 from eegnn.studies.configs import Runs
 from eegnn.studies.experiment import Score
 from eegnn.studies.quantities import AUROC, MEAN_EXIT
-from eegnn.studies.tables import PaperTable, paper_cells, paper_scores, row_cells
+from eegnn.studies.tables import PaperTable, paper_cells, paper_scores, quoted_cells, row_cells
 from eegnn.train.config import Config
 
 PAPER: PaperTable = {"x": [(1.0, 0.1), None], "y": [None, (2.0, 0.2)]}
@@ -23,6 +23,14 @@ def test_what_we_have_no_settings_for_gets_no_cell() -> None:
 
     (cell,) = paper_cells("g", PAPER, {"a": AUROC, "b": AUROC}, runs)
     assert (cell.group, cell.row, cell.column, cell.paper) == ("g", "x", "a", Score(1.0, 0.1))
+
+
+def test_rows_that_are_quoted_have_cells_without_runs() -> None:
+    cells = quoted_cells("g", PAPER, {"a": AUROC, "b": MEAN_EXIT})
+    assert [(c.row, c.column, c.quantity, c.paper, c.configs) for c in cells] == [
+        ("x", "a", AUROC, Score(1.0, 0.1), ()),
+        ("y", "b", MEAN_EXIT, Score(2.0, 0.2), ()),
+    ]
 
 
 def test_columns_of_a_row_read_the_same_runs() -> None:

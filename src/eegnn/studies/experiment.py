@@ -234,6 +234,8 @@ class Experiment:
         measurement: on each trained model, or data set; a record without it is no result here.
         why: the best explanation of what is worse than in the paper.
         needs: what a machine needs beyond time and the data, such as a GPU.
+        quoted: numbers that the paper has from other papers and that are not run here; they stand
+            in the tables and are counted nowhere.
     """
 
     name: str
@@ -249,6 +251,7 @@ class Experiment:
     measurement: Measurement | None = None
     why: str = ""
     needs: str = ""
+    quoted: tuple[Cell, ...] = ()
 
     def judge(self, table: Table) -> list[Finding]:
         """Check the statements by complete cells; those still open also by the runs so far."""

@@ -75,6 +75,9 @@ def _caption(table: Table) -> str:
 
 def _cell(result: CellResult, commits: Mapping[str, int]) -> str:
     """Return ours, with the numbers of its commits; the paper's; and how they compare."""
+    cell = result.cell
+    if cell.paper is not None and not cell.configs and cell.known is None:
+        return f"*{format_score(cell.paper, cell.quantity)}*, quoted"
     marks = ",".join(str(commits[name]) for name in result.commits if name in commits)
     lines = [format_result(result) + (f"<sup>{marks}</sup>" if marks else "")]
     if result.cell.paper is not None and result.verdict != "equal":

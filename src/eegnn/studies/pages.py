@@ -53,7 +53,8 @@ def experiment_page(results: ExperimentResults, scope: Scope) -> str:
 def section(results: ExperimentResults) -> list[str]:
     """Return the paragraphs and tables on an experiment: what it is, and what was found."""
     experiment, table = results.experiment, results.table
-    parts = [f"{experiment.shows} {experiment.settings}", *paper_tables(table)]
+    shown = [*table, *map(CellResult, experiment.quoted)]
+    parts = [f"{experiment.shows} {experiment.settings}", *paper_tables(shown)]
     if experiment.why and any(result.verdict == "worse" for result in table):
         parts.append(f"The best explanation of what is worse: {experiment.why}")
     if findings := [each for each in experiment.judge(table) if each.so_far is not None]:

@@ -34,7 +34,8 @@ LEGEND = """\
   means (s.e.), for which the paper is taken to have as many runs as the cell asks for. *Better*,
   *worse* and *within* one s.d. are for scores, by the paper's s.d.; *equal* and *differs* for what
   can only be right or wrong. A cell with fewer runs than it asks for says how many, and has no
-  verdict but *incomplete*. A dash: not run. More in [Reproducing the paper](reproduce.md).
+  verdict but *incomplete*. A dash: not run. *Quoted*: a number that the paper has from another
+  paper, and that is not run here. More in [Reproducing the paper](reproduce.md).
 - Small numbers name the commits of the code that the runs of a cell are from, listed below its
   table; `+` means with changed files. Runs of the same settings count together whatever their
   commit.

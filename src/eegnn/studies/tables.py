@@ -36,6 +36,17 @@ def paper_cells(
                 yield Cell(group, row, column, quantities[column], configs, score)
 
 
+def quoted_cells(
+    group: str, paper: PaperTable, columns: Mapping[str, Quantity]
+) -> tuple[Cell, ...]:
+    """Return the cells of rows that are only quoted: they have no runs."""
+    return tuple(
+        Cell(group, row, column, columns[column], paper=score)
+        for row in paper
+        for column, score in paper_scores(paper, row, columns).items()
+    )
+
+
 def row_cells(
     group: str,
     row: str,
