@@ -32,6 +32,7 @@ from eegnn.zoo.gt import GT
 from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.polynormer import Polynormer
 from eegnn.zoo.sage import GraphSAGE
+from eegnn.zoo.separated import SeparatedGNN
 from eegnn.zoo.sgformer import SGFormer
 from eegnn.zoo.swan import SWAN
 from eegnn.zoo.tuned import TunedGNN
@@ -74,6 +75,8 @@ MODELS: list[tuple[type[GraphModel], dict[str, Any]]] = [
     (TunedGNN, {"conv_norm": "layer"}),
     (TunedGNN, {"conv": "sage", "residual": True, "conv_norm": "batch", "linear_encoder": True}),
     (TunedGNN, {"conv": "gat", "residual": True}),
+    (SeparatedGNN, {}),
+    (SeparatedGNN, {"attention": "gt", "heads": 2}),
     (Polynormer, {"heads": 2}),
     (Polynormer, {"beta": 0.7, "conv_norm": "layer"}),
     (Polynormer, {"local_attn": False, "conv_norm": "batch"}),

@@ -20,6 +20,7 @@ from eegnn.zoo.graphcon import GraphCON
 from eegnn.zoo.gt import GT
 from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.polynormer import Polynormer
+from eegnn.zoo.separated import SeparatedGNN
 from eegnn.zoo.sgformer import SGFormer
 from eegnn.zoo.swan import SWAN
 from eegnn.zoo.tuned import TunedGNN
@@ -67,6 +68,8 @@ WRONG: list[tuple[type[GraphModel], str, Any, str]] = [
     (GPS, "attn_dropout", -1, "attn_dropout must be in [0, 1], got -1"),
     (TunedGNN, "conv", "gin", "conv must be one of 'gcn', 'sage', 'gat', got 'gin'"),
     (TunedGNN, "linear_encoder", 1, "linear_encoder must be True or False, got 1"),
+    (SeparatedGNN, "attention", "dot", "attention must be one of 'gat', 'gt', got 'dot'"),
+    (SeparatedGNN, "heads", 3, DIVISOR),
     (SGFormer, "attention_layers", 0, "attention_layers must be at least 1, got 0"),
     (SGFormer, "heads", 0, "heads must be at least 1, got 0"),
     (SGFormer, "graph_weight", 1.5, "graph_weight must be in [0, 1], got 1.5"),

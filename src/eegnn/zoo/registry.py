@@ -33,6 +33,7 @@ STEPS = ("gcn", "sage", "gat", "gin", "adgn", "graff", "swan")
 #: Convolutions of :class:`~eegnn.zoo.tuned.TunedGNN`.
 TUNED = ("gcn", "sage", "gat")
 
+_SEPARATED = "eegnn.zoo.separated:SeparatedGNN"
 _MODELS = {
     "eegnn": "eegnn.nn.eegnn:EEGNN",
     "sasgnn": "eegnn.nn.sas_gnn:SASGNN",
@@ -61,6 +62,7 @@ _MODELS = {
 ENTRIES: dict[str, Entry] = {
     **{name: Entry(home, {}) for name, home in _MODELS.items()},
     **{f"tuned-{name}": Entry("eegnn.zoo.tuned:TunedGNN", {"conv": name}) for name in TUNED},
+    **{f"{name}-sep": Entry(_SEPARATED, {"attention": name}) for name in ("gat", "gt")},
     **{f"ee-{name}": Entry("eegnn.zoo.early:EEModel", {"backbone": name}) for name in STEPS},
 }
 
