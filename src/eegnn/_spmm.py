@@ -26,7 +26,8 @@ CSR_DEVICES = {"cpu", "cuda"}
 BAG_WIDTH = 16
 
 
-def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+def multiply_csr(rowptr: Tensor, col: Tensor, value: Tensor, x: Tensor) -> Tensor:
+    """Multiply a CSR matrix, of any number of columns, by ``x``, which autograd does not see."""
     shape = (rowptr.numel() - 1, x.size(0))
     if value.numel() == 0 or x.numel() == 0:  # MKL refuses empty operands
         return x.new_zeros(shape[0], *x.shape[1:])
@@ -46,6 +47,10 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
         return matrix @ x
     with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
         return matrix @ x
+
+
+def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+    return multiply_csr(rowptr, col, value, x)
 
 
 def gather_add(row: Tensor, col: Tensor, value: Tensor, x: Tensor, num_rows: int) -> Tensor:

@@ -8,6 +8,7 @@ from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.inits import reset
 
 from eegnn import _check
+from eegnn._sparse_linear import sparse_linear
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.heads import MLP
 
@@ -40,8 +41,9 @@ class Encoder(nn.Module):
             self.bias.uniform_(-bound, bound)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the initial states **H**⁰, ``[n, out_channels]``."""
-        return self.dropout(nn.functional.linear(x, self.weight, self.bias).relu_())
+        """Return the initial states **H**⁰, ``[n, out_channels]``; ``x`` may be sparse CSR."""
+        linear = sparse_linear if x.layout == torch.sparse_csr else nn.functional.linear
+        return self.dropout(linear(x, self.weight, self.bias).relu_())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.bias.numel()})"
