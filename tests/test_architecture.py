@@ -22,6 +22,7 @@ LAYERS = [
         "_edge_list",
         "_edge_values",
         "_linear",
+        "_sparse_linear",
         "_spmm",
         "_tracing",
         "compute",

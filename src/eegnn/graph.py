@@ -291,6 +291,18 @@ class Adjacency:
         rowptr = self.rowptr[: self.num_targets + 1] if at_targets else self.rowptr
         return spmm(rowptr, self.col, *self._norm_values(norm, x.dtype), x)
 
+    def propagate_by(self, value: Tensor, x: Tensor) -> Tensor:
+        r"""Return :math:`\mathbf{B}\mathbf{X}` for values of one's own, such as those of attention.
+
+        Args:
+            value: of each CSR entry, ``[num_edges]``.
+            x: ``[n, d]`` or ``[n]``.
+        """
+        transposed = value.detach()
+        if x.requires_grad:
+            transposed = transposed.index_select(0, self._opposite_entries())
+        return spmm(self.rowptr, self.col, value, transposed, x)
+
     def edge_features(self, edge_attr: Tensor) -> Tensor:
         """Give each column of :attr:`edge_index` its features.
 

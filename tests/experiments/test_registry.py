@@ -39,8 +39,12 @@ def test_each_cell_has_a_place_of_its_own_and_runs_or_a_number(name: str, scope:
     places = [(cell.group, cell.row, cell.column) for cell in cells]
     assert len(set(places)) == len(places) > 0
     assert all(bool(cell.configs) == (cell.known is None) for cell in cells)
-    for cell in cells:  # by these two the missing ones of a cell are told
-        assert len({(config.split, config.seed) for config in cell.configs}) == len(cell.configs)
+    for cell in cells:  # by these three the missing ones of a cell are told
+        found = [
+            (config.split, config.seed, cell.tuned_value({"config": config.model_dump()}))
+            for config in cell.configs
+        ]
+        assert len(set(found)) == len(found)
 
 
 @every_experiment

@@ -125,7 +125,7 @@ def compare_runs(
         whole, depth = batches.whole(), model.num_layers
         if whole is None or whole.x is None:
             raise ValueError(f"run must be of a model for the nodes of one graph, got {run}")
-        graph = BenchmarkGraph(run.name, True, whole.x, whole.adj, model.out_channels)
+        graph = BenchmarkGraph(run.name, True, whole.x.to_dense(), whole.adj, model.out_channels)
         calls = baselines(graph.x, graph.adj, graph.num_classes, depth, default)
         calls["EEGNN, trained", depth] = partial(model.predict, graph.x, graph.adj, whole.edge_attr)
         rows += _measure(graph, calls, passes, compute)

@@ -8,6 +8,7 @@ from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.inits import reset
 
 from eegnn import _check
+from eegnn._sparse_linear import sparse_linear
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.heads import MLP
 
@@ -44,8 +45,9 @@ class Encoder(nn.Module):
             self.bias.uniform_(-bound, bound)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the initial states **H**⁰, ``[n, out_channels]``."""
-        h = nn.functional.linear(x, self.weight, self.bias)
+        """Return the initial states **H**⁰, ``[n, out_channels]``; ``x`` may be sparse CSR."""
+        linear = sparse_linear if x.layout == torch.sparse_csr else nn.functional.linear
+        h = linear(x, self.weight, self.bias)
         return self.dropout(h.relu_() if self.relu else h)
 
     def __repr__(self) -> str:

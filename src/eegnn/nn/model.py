@@ -138,7 +138,8 @@ class GraphModel(nn.Module):
         """Predict.
 
         Args:
-            x: node features ``[n, in_channels]``; ``None`` for a model with ``in_channels=0``.
+            x: node features ``[n, in_channels]``, dense or sparse CSR; ``None`` for a model with
+                ``in_channels=0``.
             edge_index: ``[2, E]`` as in PyG, a sparse ``adj_t``, or an :class:`~eegnn.Adjacency`.
             edge_attr: edge features ``[E, edge_dim]``, a row for each column of ``edge_index``.
             batch: the graph of each node ``[n]``, as PyG's loaders make it.

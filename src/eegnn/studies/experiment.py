@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
+from eegnn.train.models import all_options
 
 T = TypeVar("T")
 #: The model of a run in which nothing is trained.
@@ -37,6 +38,8 @@ class Cell:
         configs: the runs, one for each split or seed.
         paper: the number of the paper.
         known: the number itself, where it takes no training.
+        tuned: an option in whose values ``configs`` differ; the runs with the value of the best
+            mean validation score count.
     """
 
     group: str
@@ -46,6 +49,19 @@ class Cell:
     configs: tuple[Config, ...] = ()
     paper: Score | None = None
     known: float | None = None
+    tuned: str | None = None
+
+    @property
+    def num_runs(self) -> int:
+        """The number of runs in the mean: one for each split and seed."""
+        return len({(config.split, config.seed) for config in self.configs})
+
+    def tuned_value(self, record: RunRecord) -> Any:
+        """Return the value of the tuned option in a run; ``None`` where there is none."""
+        if self.tuned is None:
+            return None
+        config = record["config"]
+        return all_options(config["model"], config["options"])[self.tuned]
 
 
 @dataclass(frozen=True)
@@ -58,12 +74,19 @@ class CellResult:
         failures: the records of those that could not be trained.
         superseded: how the settings of the runs differ from those that the cell has now; empty for
             the runs that it asks for.
+        others: the records of finished runs with values of :attr:`Cell.tuned` that were not chosen.
     """
 
     cell: Cell
     runs: tuple[RunRecord, ...] = ()
     failures: tuple[RunRecord, ...] = ()
     superseded: str = ""
+    others: tuple[RunRecord, ...] = ()
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        """The records of all runs, also of those that failed or were not chosen."""
+        return (*self.runs, *self.others, *self.failures)
 
     @property
     def values(self) -> list[float]:
@@ -75,19 +98,23 @@ class CellResult:
     @property
     def complete(self) -> bool:
         """Whether no run is missing."""
-        return len(self.runs) + len(self.failures) >= len(self.cell.configs)
+        return len(self.records) >= len(self.cell.configs)
 
     @property
     def missing(self) -> list[Config]:
-        """The runs that are neither finished nor failed; those of a cell differ in these two."""
-        records = [record["config"] for record in (*self.runs, *self.failures)]
-        found = {(config["split"], config["seed"]) for config in records}
-        return [c for c in self.cell.configs if (c.split, c.seed) not in found]
+        """The runs that are neither finished nor failed; those of a cell differ in these three."""
+
+        def differing(record: RunRecord) -> tuple[Any, ...]:
+            config = record["config"]
+            return config["split"], config["seed"], self.cell.tuned_value(record)
+
+        found = {differing(record) for record in self.records}
+        return [c for c in self.cell.configs if differing({"config": c.model_dump()}) not in found]
 
     @property
     def sources(self) -> list[str]:
         """Where the records are: file and number of the line."""
-        return [record["source"] for record in (*self.runs, *self.failures)]
+        return [record["source"] for record in self.records]
 
     @property
     def commits(self) -> Counter[str]:
@@ -127,7 +154,7 @@ class CellResult:
         paper = self.cell.paper
         if self.mean is None or self.se is None or paper is None or paper.sd is None:
             return None
-        error = math.hypot(self.se, paper.sd / math.sqrt(len(self.cell.configs) or 1))
+        error = math.hypot(self.se, paper.sd / math.sqrt(self.cell.num_runs or 1))
         return (self.mean - paper.mean) / error if error else None
 
     @property

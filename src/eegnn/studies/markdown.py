@@ -66,8 +66,8 @@ def _grid(table: Table, commits: Mapping[str, int]) -> str:
 
 def _caption(table: Table) -> str:
     what = "; ".join(dict.fromkeys(result.cell.quantity.name for result in table))
-    trained = [[c for c in result.cell.configs if c.model != NO_MODEL] for result in table]
-    asked = sorted({len(configs) for configs in trained if configs})
+    trained = [r.cell for r in table if any(c.model != NO_MODEL for c in r.cell.configs)]
+    asked = sorted({cell.num_runs for cell in trained})
     counts = " or ".join(map(str, asked))
     runs = ": one run" if asked == [1] else f": mean ± s.d. of {counts} runs" if asked else ""
     return f"{what[0].upper()}{what[1:]}{runs}."
@@ -103,7 +103,10 @@ def format_result(result: CellResult) -> str:
     if result.mean is None:
         return ", ".join(notes) or "–"
     if not result.complete and not result.superseded:
-        notes.insert(0, f"{len(result.runs)} of {len(result.cell.configs)} runs")
+        done = len(result.runs) + len(result.others)
+        notes.insert(0, f"{done} of {len(result.cell.configs)} runs")
+    if result.cell.tuned is not None:
+        notes.append(f"{result.cell.tuned} {result.cell.tuned_value(result.runs[0])}")
     number = format_score(Score(result.mean, result.sd), result.cell.quantity)
     return number + (f" ({', '.join(notes)})" if notes else "")
 

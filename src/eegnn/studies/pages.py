@@ -84,7 +84,7 @@ def table_rows(table: Table) -> list[dict[str, Any]]:
         commits = " ".join(f"{name}:{count}" for name, count in result.commits.items())
         values = (
             cell.group, cell.row, cell.column, cell.quantity.name, result.mean, result.sd,
-            result.se, len(result.values), len(cell.configs), len(result.failures),
+            result.se, len(result.values), cell.num_runs, len(result.failures),
             paper and paper.mean, paper and paper.sd, result.difference, result.difference_se,
             result.verdict, commits, result.superseded,
         )  # fmt: skip

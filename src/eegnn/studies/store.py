@@ -12,6 +12,7 @@ from typing import Any
 from eegnn.studies.experiment import Cell, CellResult, Experiment, Scope
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import exclusive
+from eegnn.studies.tuning import cell_result
 from eegnn.train.config import Config
 from eegnn.train.models import all_options
 from eegnn.train.results import append_line, read_results
@@ -118,12 +119,10 @@ class ResultStore:
 
     def results(self, cells: Iterable[Cell]) -> list[CellResult]:
         """Look up the runs of each cell."""
-        table = []
-        for cell in cells:
-            records = [record for config in cell.configs if (record := self.find(config))]
-            runs = tuple(record for record in records if "failed" not in record)
-            table.append(CellResult(cell, runs, tuple(r for r in records if "failed" in r)))
-        return table
+        return [
+            cell_result(cell, [found for config in cell.configs if (found := self.find(config))])
+            for cell in cells
+        ]
 
     def add(self, record: RunRecord) -> None:
         """Write the record of a run that is not in the store, a result or a failure.

@@ -25,15 +25,17 @@ def paper_cells(
     paper: PaperTable,
     quantities: Mapping[str, Quantity],
     runs: Callable[[str, str], Runs],
+    tuned: str | None = None,
 ) -> Cells:
     """Return a cell for each number of the paper that there are runs for.
 
     ``runs`` returns those of a row and a column; none where there are no settings for them.
+    ``tuned`` is that of the cells.
     """
     for row in paper:
         for column, score in paper_scores(paper, row, quantities).items():
             if configs := runs(row, column):
-                yield Cell(group, row, column, quantities[column], configs, score)
+                yield Cell(group, row, column, quantities[column], configs, score, tuned=tuned)
 
 
 def quoted_cells(

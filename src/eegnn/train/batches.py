@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from eegnn import _check
+from eegnn._sparse_linear import sparse_if_faster
 from eegnn.compute import CPU, Compute
 from eegnn.data.categories import check_categories, one_hot
 from eegnn.data.problem import Problem
@@ -131,8 +132,11 @@ class Batches:
         self._parts: dict[str, list[MiniBatch]] = {}
         self._whole = None if problem.inductive else self.load(torch.tensor([0]))
         self.blocks = None
-        if blocks and self._whole is not None:
-            self.blocks = partition(self._whole.adj, num_blocks=blocks)
+        if self._whole is not None:
+            if blocks:
+                self.blocks = partition(self._whole.adj, num_blocks=blocks)
+            else:
+                self._whole = replace(self._whole, raw_x=sparse_if_faster(self._whole.raw_x))
 
     def training(self, generator: torch.Generator) -> Iterator[MiniBatch]:
         """Yield this rank's share of the training part, for one epoch.
