@@ -28,7 +28,7 @@ LAYERS = [
         "compute",
         "distributed",
     },
-    {"graph", "_graph_cache", "subgraph"},
+    {"graph", "_graph_cache", "subgraph", "source"},
     {"typing"},
     {"nn"},
     {"engine"},

@@ -46,6 +46,24 @@ def test_training_by_blocks_and_results_with_and_without_them_fit_together(
             assert a == pytest.approx(b, abs=1e-5)
 
 
+def test_a_few_nodes_are_predicted_as_all_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_npz(tmp_path / "board.npz", minesweeper(10))
+    settings = ["--set", "num_layers=3", "--set", "options.continue_bias=1", "--out", "r"]
+    run("train", "--input", "board.npz", "--epochs", "3", *settings)
+    run("predict", "r", "--out", "all.csv")
+    (tmp_path / "ids.txt").write_text("42\n3\n")
+    run("predict", "r", "--nodes", "ids.txt", "--max-nodes", "100", "--out", "some.csv")
+    every, some = table(tmp_path / "all.csv"), table(tmp_path / "some.csv")
+    for row, node in zip(some, (42, 3), strict=True):
+        assert row == pytest.approx({**every[node], "truncated": 0.0}, abs=1e-5)
+    for wrong in (["--nodes", "ids.txt", "--blocks", "2"], ["--max-nodes", "7"]):
+        done = CliRunner().invoke(app, ["predict", "r", "--out", "no.csv", *wrong])
+        assert done.exit_code == 2
+
+
 def test_graphs_of_a_file_with_many_are_not_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

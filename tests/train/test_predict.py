@@ -12,10 +12,12 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
+from eegnn import Adjacency
 from eegnn.data.npz import write_npz
 from eegnn.data.problem import Problem
+from eegnn.source import write_graph
 from eegnn.train import predict
-from eegnn.train.predict import write_predictions
+from eegnn.train.predict import write_node_predictions, write_predictions
 from eegnn.train.run import RunFolder
 from tests.train.problems import (
     graph_problem,
@@ -207,3 +209,64 @@ def test_integers_are_refused_where_the_run_has_numbers(tmp_path: Path) -> None:
     np.savez(tmp_path / "new.npz", x=np.ones((3, 2), dtype=np.int64), edge_index=edges)
     with pytest.raises(TypeError, match="x must be floating point, got int64"):
         write_predictions(tmp_path / "run", tmp_path / "out.csv", tmp_path / "new.npz", None)
+
+
+@pytest.fixture
+def node_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    made = node_problem()
+    monkeypatch.setattr(predict, "prepare", lambda config, root: made)
+    trainer = new_run(tmp_path / "run", made, epochs=2)
+    undecided(trainer.model, made)
+    trainer.fit()
+    return tmp_path / "run"
+
+
+def assert_rows_agree(rows: list[dict[str, float]], expected: list[dict[str, float]]) -> None:
+    assert len(rows) == len(expected)
+    for row, truth in zip(rows, expected, strict=True):
+        assert row == pytest.approx(truth, abs=1e-5)
+
+
+def test_some_nodes_of_a_run_are_predicted(node_run: Path, tmp_path: Path) -> None:
+    write_predictions(node_run, tmp_path / "all.csv", None, None)
+    every = rows_of(tmp_path / "all.csv")
+    (tmp_path / "ids.txt").write_text("7 0\n7\n")
+    paths = (node_run, tmp_path / "some.csv", tmp_path / "ids.txt")
+    count, touched = write_node_predictions(*paths, None, None)
+    assert count == 3
+    assert 2 <= touched.nodes <= len(every)
+    assert_rows_agree(rows_of(tmp_path / "some.csv"), [every[i] for i in (7, 0, 7)])
+    # The same graph in mapped files, and a budget that allows no step.
+    data = node_problem().graphs[0]
+    assert data.edge_index is not None
+    write_graph(tmp_path / "g", data.x, Adjacency.from_edge_index(data.edge_index, data.num_nodes))
+    write_node_predictions(*paths, tmp_path / "g", None)
+    assert_rows_agree(rows_of(tmp_path / "some.csv"), [every[i] for i in (7, 0, 7)])
+    write_node_predictions(*paths, tmp_path / "g", None, max_nodes=2)
+    rows = rows_of(tmp_path / "some.csv")
+    assert [(row["truncated"], row["exit_layer"]) for row in rows] == [(1, 0)] * 3
+
+
+def test_nodes_that_are_not_numbers_are_refused(node_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("1\n-2\n")
+    with pytest.raises(ValueError, match=r"ids.txt must hold numbers of nodes, .* got '-2'"):
+        write_node_predictions(node_run, tmp_path / "o.csv", tmp_path / "ids.txt", None, None)
+    with pytest.raises(FileNotFoundError, match=r"no.txt does not exist"):
+        write_node_predictions(node_run, tmp_path / "o.csv", tmp_path / "no.txt", None, None)
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_mapped_graph_is_refused_by_a_run_that_treats_features(
+    node_run: Path, tmp_path: Path
+) -> None:
+    config = json.loads((node_run / "config.json").read_text())
+    config["config"]["standardize"] = True
+    (node_run / "config.json").write_text(json.dumps(config))
+    (tmp_path / "ids.txt").write_text("1")
+    data = node_problem().graphs[0]
+    assert data.edge_index is not None
+    write_graph(tmp_path / "g", data.x, Adjacency.from_edge_index(data.edge_index, data.num_nodes))
+    with pytest.raises(ValueError, match="must have the features that the model takes"):
+        write_node_predictions(
+            node_run, tmp_path / "o.csv", tmp_path / "ids.txt", tmp_path / "g", None
+        )

@@ -21,6 +21,19 @@ NewGraphs = opt.option(
     "--input",
     default="the data of the run",
 )
+Nodes = opt.option(
+    "FILE",
+    "Numbers of nodes, a text file. Only what their answers depend on is read; --input may be a "
+    "folder of mapped arrays too.",
+    "--nodes",
+    default="all",
+)
+MaxNodes = opt.option(
+    "N",
+    "With --nodes, how many nodes may be read. Who would need more answers with the state it has.",
+    default="no limit",
+    min=1,
+)
 Cost = opt.option("SHARE", "Share of the budget.", default="25, 35, 50 and 75 %", min=0, max=1)
 
 
@@ -77,6 +90,8 @@ def predict(
     run: Annotated[Path, opt.RunPath],
     out: Annotated[Path, opt.option("FILE", "The table to write: .csv, .parquet or .jsonl.")],
     input_path: Annotated[Path | None, NewGraphs] = None,
+    nodes: Annotated[Path | None, Nodes] = None,
+    max_nodes: Annotated[int | None, MaxNodes] = None,
     max_layers: Annotated[int | None, opt.MaxLayers] = None,
     exit_threshold: Annotated[float | None, opt.ExitThreshold] = None,
     target_cost: Annotated[float | None, opt.TargetCost] = None,
@@ -93,10 +108,22 @@ def predict(
     """
     compute = opt.choose_compute(device, precision)
     from eegnn.distributed import join
-    from eegnn.train.predict import check_output, write_predictions
+    from eegnn.train.predict import check_output, write_node_predictions, write_predictions
 
     check_output(out)
+    if max_nodes is not None and nodes is None:
+        raise typer.BadParameter("goes with --nodes", param_hint="--max-nodes")
+    if blocks and nodes is not None:
+        raise typer.BadParameter("goes without --blocks", param_hint="--nodes")
     knobs = _knobs(run, max_layers, exit_threshold, target_cost, data_dir, compute)
+    if nodes is not None:
+        asked = (nodes, input_path, data_dir, max_nodes, freeze, compute)
+        count, touched = write_node_predictions(run, out, *asked, **knobs)
+        Console(stderr=True).print(
+            f"{count:,} predictions → {out}   {touched.nodes:,} nodes and {touched.edges:,} edges "
+            f"read"
+        )
+        return
     join(compute.device.type)
     count = write_predictions(run, out, input_path, data_dir, blocks, freeze, compute, **knobs)
     Console(stderr=True).print(f"{count:,} predictions → {out}")

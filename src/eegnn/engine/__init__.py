@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from eegnn._tracing import is_traced
+from eegnn.engine.on_demand import run as run_on_demand
 from eegnn.engine.pruned import refuses
 from eegnn.engine.pruned import run as run_pruned
 from eegnn.graph import Adjacency
@@ -58,6 +59,11 @@ def choose(program: Program, h: Tensor) -> Choice:
     if program.confidence is None:
         return Choice("pruned", "nobody leaves: all steps are taken in place")
     return Choice("pruned", "what nobody needs any more is not computed")
+
+
+def execute_nodes(program: Program, *args: Any) -> tuple[Tensor, Exits]:
+    """Run a program for some nodes alone; see :func:`eegnn.engine.on_demand.run`."""
+    return run_on_demand(program, *args)
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,14 @@ from torch.utils._pytree import register_pytree_node
 from eegnn._tracing import is_traced
 from eegnn.typing import Readout
 
-_TENSORS = ("layer", "time", "tau", "cost")
+_TENSORS = ("layer", "time", "tau", "cost", "truncated")
+
+
+class Touched(NamedTuple):
+    """How much of a graph was read: nodes, and entries of neighbour lists."""
+
+    nodes: int
+    edges: int
 
 
 @dataclass(eq=False, repr=False)
@@ -34,7 +41,10 @@ class Exits:
         cost: scalar, the share of the budget used. In training it is differentiable and the
             expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
         num_layers: the budget.
-        backend: what ran the loop, a name in :data:`eegnn.engine.BACKENDS`.
+        backend: what ran the loop, a name in :data:`eegnn.engine.BACKENDS`, or ``"on_demand"``.
+        touched: for a few nodes of a graph, how many nodes and edges were read.
+        truncated: ``bool [U]``, with ``max_nodes`` who was stopped by it, after ``layer`` steps
+            (perhaps 0) and with the state that it had; else ``None``.
     """
 
     layer: Tensor
@@ -43,6 +53,8 @@ class Exits:
     cost: Tensor
     num_layers: int
     backend: str = "reference"
+    touched: Touched | None = None
+    truncated: Tensor | None = None
 
     @classmethod
     def all_at(
@@ -84,9 +96,24 @@ class Exits:
         """Return a copy without gradients."""
         return self._map(Tensor.detach)
 
+    def select(self, units: Tensor) -> Exits:
+        """Return the exits of some units, ``int64``, perhaps repeated; ``cost`` is theirs."""
+        found = replace(self, tau=self.tau[:, units])
+        for name in ("layer", "time", "truncated"):
+            value = getattr(self, name)
+            setattr(found, name, None if value is None else value[units])
+        found.cost = found.layer.to(found.time.dtype).sum() / max(
+            units.numel() * self.num_layers, 1
+        )
+        return found
+
     def _map(self, function: Callable[[Tensor], Tensor]) -> Exits:
-        changed: dict[str, Any] = {name: function(getattr(self, name)) for name in _TENSORS}
+        changed: dict[str, Any] = {name: function(value) for name, value in self._tensors().items()}
         return replace(self, **changed)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Those that there are, by name."""
+        return {name: getattr(self, name) for name in _TENSORS if getattr(self, name) is not None}
 
     @property
     def histogram(self) -> Tensor:
@@ -117,8 +144,11 @@ class Exits:
 
 register_pytree_node(
     Exits,
-    lambda exits: ([getattr(exits, name) for name in _TENSORS], (exits.num_layers, exits.backend)),
-    lambda tensors, context: Exits(*tensors, *context),
+    lambda exits: (
+        list(exits._tensors().values()),
+        (exits.num_layers, exits.backend, exits.touched),
+    ),
+    lambda tensors, context: Exits(*list(tensors)[:4], *context, *list(tensors)[4:]),
     serialized_type_name="eegnn.Exits",
 )
 
@@ -209,6 +239,17 @@ class ExitRecorder:
         to = rows if self._units is None else self._units.index_select(0, rows)
         self._states[0].index_copy_(0, to, found)
 
+    def stop(self, rows: Tensor, state: Tensor) -> None:
+        """Let some units, ``int64``, leave with the state that they have, without a step.
+
+        Args:
+            rows: these units.
+            state: ``[U, m']``, the states of all.
+        """
+        self._keep(rows, state)
+        self.layer = self.layer.index_fill(0, rows, len(self.tau))
+        self.left = self.left.index_fill(0, rows, True)
+
     def narrow(self, rows: Tensor) -> None:
         """Go on with these units alone, ``int64``; the records of the others are final."""
         self._layers = self._layer_of_all()
@@ -223,7 +264,8 @@ class ExitRecorder:
             expected: ``cost`` is the expectation over exits, with gradient.
             backend: what ran the loop.
         """
-        layer, tau = self._layer_of_all(), torch.stack(self.tau)
+        layer, none = self._layer_of_all(), self._expected_steps.new_zeros(0, self._num_units)
+        tau = torch.stack(self.tau) if self.tau else none
         steps = self._expected_steps if expected else layer.to(tau.dtype)
         cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
         before = torch.arange(len(tau), device=tau.device).unsqueeze(-1) < layer

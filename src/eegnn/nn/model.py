@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, TypedDict, Unpack
 
@@ -17,15 +18,21 @@ from eegnn.nn.edge_mask import with_mask_of
 from eegnn.nn.encoders import Decoder, Encoder
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind
+from eegnn.nn.nodes import predict_nodes
 from eegnn.nn.pooling import POOLS, pooled_channels
+from eegnn.source import GraphSource
 from eegnn.typing import Level
 
 
 class Options(TypedDict, total=False):
-    """What can be changed in a prediction of a trained model; see :meth:`GraphModel.predict`."""
+    """What can be changed in a prediction of a trained model."""
 
+    #: Stop every unit after so many steps.
     max_layers: int | None
+    #: A unit leaves once its probability of having left reaches this value: lower is earlier.
+    #: ``None``: the paper's rule.
     exit_threshold: float | None
+    #: Draw the Gumbel noise of training.
     sample: bool | None
 
 
@@ -157,38 +164,40 @@ class GraphModel(nn.Module):
     def predict(
         self,
         x: Tensor | None,
-        edge_index: Tensor | Adjacency,
+        edge_index: Tensor | Adjacency | GraphSource,
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         *,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
-        max_layers: int | None = None,
-        exit_threshold: float | None = None,
-        sample: bool | None = None,
+        nodes: Tensor | Sequence[int] | None = None,
+        max_nodes: int | None = None,
+        **options: Unpack[Options],
     ) -> tuple[Tensor, Exits]:
         """Predict in evaluation mode without gradients, whatever mode the model is in.
 
         Args:
-            x, edge_index, edge_attr, batch, edge_weight, batch_size: as in :meth:`forward`.
-            max_layers: stop every unit after so many steps.
-            exit_threshold: a unit leaves once its probability of having left reaches this value:
-                lower is earlier. ``None``: the paper's rule.
-            sample: draw the Gumbel noise of training.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size: as in :meth:`forward`; or
+                ``edge_index`` is a :class:`~eegnn.source.GraphSource`, and ``x`` is ``None``.
+            nodes: for ``level="node"``, whose predictions and exits are wanted, ``[U]``, perhaps
+                repeated. They are those of the whole graph; where
+                :func:`eegnn.engine.on_demand.run` can, only what they depend on is read.
+            max_nodes: with ``nodes``, how many nodes may be read, see ``exits.truncated``.
+            **options: see :class:`Options`.
         """
         training = self.training
         self.eval()
         try:
             with torch.no_grad():
-                x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
-                return self.evolve(
-                    self._encode(x),
-                    adj,
-                    edge_attr,
-                    max_layers=max_layers,
-                    exit_threshold=exit_threshold,
-                    sample=sample,
-                )
+                given = (edge_attr, batch, edge_weight, batch_size)
+                if nodes is not None:
+                    return predict_nodes(self, x, edge_index, given, nodes, max_nodes, **options)
+                if max_nodes is not None:
+                    raise ValueError("max_nodes goes with nodes, those whose answers are wanted")
+                if isinstance(edge_index, GraphSource):
+                    x, edge_index = edge_index.whole()
+                x, adj = self._enter(x, edge_index, *given)
+                return self.evolve(self._encode(x), adj, edge_attr, **options)
         finally:
             self.train(training)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from torch import Tensor
 
@@ -128,6 +128,22 @@ def explain(program: Program, h: Tensor) -> str:
     """Say which backend :func:`execute` takes, and why."""
     choice = _engine().choose(program, h)
     return f"{choice.backend}: {choice.reason}"
+
+
+def execute_nodes(program: Program, *args: Any) -> tuple[Tensor, Exits]:
+    """Run a program for some nodes alone; see :func:`eegnn.engine.on_demand.run`."""
+    return _engine().execute_nodes(program, *args)
+
+
+def refuses_nodes(program: Program, like: Tensor) -> str | None:
+    """Return why a program can only be run with all nodes; ``None`` if it can with some.
+
+    Args:
+        program: what is to be run.
+        like: a tensor of the dtype and on the device of the states.
+    """
+    choice = _engine().choose(program, like)
+    return None if choice.backend == "pruned" else choice.reason
 
 
 def _engine() -> ModuleType:

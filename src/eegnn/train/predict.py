@@ -21,8 +21,9 @@ from eegnn.distributed import Ranks
 from eegnn.engine.blocked.partition import partition
 from eegnn.io import write_atomically
 from eegnn.nn.exit_model import freeze_after_exit
-from eegnn.nn.exits import Exits
+from eegnn.nn.exits import Exits, Touched
 from eegnn.nn.model import GraphModel
+from eegnn.source import MappedGraph
 from eegnn.train.batches import check_blocks_compute, collate
 from eegnn.train.config import Config, parse_encoding
 from eegnn.train.evaluate import predict_batch
@@ -73,14 +74,8 @@ def write_predictions(
     """
     check_output(path)
     folder = RunFolder(run)
-    model, config = folder.model(compute.device), folder.config()
-    if freeze:
-        freeze_after_exit(model)
-    task, scale = folder.labels()
-    if input_path is None:
-        graphs = prepare(config, root).graphs
-    else:
-        graphs = prepare_unseen(_read(input_path, model, config), config, root)
+    model, config = _open(folder, freeze, compute), folder.config()
+    graphs = _graphs(model, config, input_path, root)
     if blocks is None:
         blocks = config.blocks if len(graphs) == 1 else 0
     if blocks and len(graphs) > 1:
@@ -89,7 +84,92 @@ def write_predictions(
     with compute.autocast():
         predictions = list(_predictions(model, graphs, config, blocks, compute.device, knobs))
     outputs, exits = zip(*predictions, strict=True)
-    columns = _columns(task, torch.cat(outputs).float() * scale, exits)
+    out = torch.cat(outputs)
+    return _write(path, _columns(folder, list(range(len(out))), out, exits))
+
+
+def write_node_predictions(
+    run: Path,
+    path: Path,
+    nodes_path: Path,
+    input_path: Path | None,
+    root: Path | None,
+    max_nodes: int | None = None,
+    freeze: bool = False,
+    compute: Compute = CPU,
+    **knobs: Any,
+) -> tuple[int, Touched]:
+    """Write the predictions of a run for some nodes of its graph, or of another one.
+
+    Args:
+        run, path, root, freeze, compute, knobs: as in :func:`write_predictions`, also the columns;
+            ``unit`` is the number of the node. With ``max_nodes`` there is ``truncated``, 1 where
+            it stopped a node.
+        nodes_path: a text file with the numbers of nodes, from 0 on.
+        input_path: as in :func:`write_predictions`, or a folder that
+            :class:`~eegnn.source.MappedGraph` reads.
+        max_nodes: how many nodes may be read.
+
+    Returns:
+        The number of lines, and how much of the graph was read.
+    """
+    check_output(path)
+    nodes = _read_nodes(nodes_path)
+    folder = RunFolder(run)
+    model, config = _open(folder, freeze, compute), folder.config()
+    asked: dict[str, Any] = {"nodes": nodes, "max_nodes": max_nodes, **knobs}
+    if input_path is not None and (input_path / "graph.rowptr.npy").is_file():
+        if config.standardize or config.encoding != "none" or any(categories_of(config.dataset)):
+            raise ValueError(
+                f"{input_path}: a mapped graph must have the features that the model takes, but "
+                f"the run encodes or standardises those of its data first"
+            )
+        with compute.autocast():
+            out, exits = model.predict(None, MappedGraph(input_path), **asked)
+    else:
+        graphs = _graphs(model, config, input_path, root)
+        if len(graphs) != 1:
+            raise ValueError(f"nodes are those of one graph, but there are {len(graphs)}")
+        batch = collate(graphs, model.edge_dim is not None, *categories_of(config.dataset))
+        batch = batch.to(compute.device)
+        with compute.autocast():
+            out, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **asked)
+    assert exits.touched is not None
+    columns = _columns(folder, nodes, out.cpu(), [exits.cpu()])
+    if exits.truncated is not None:
+        columns["truncated"] = exits.truncated.int().tolist()
+    return _write(path, columns), exits.touched
+
+
+def _open(folder: RunFolder, freeze: bool, compute: Compute) -> GraphModel:
+    """The model of a run."""
+    model = folder.model(compute.device)
+    if freeze:
+        freeze_after_exit(model)
+    return model
+
+
+def _graphs(
+    model: GraphModel, config: Config, input_path: Path | None, root: Path | None
+) -> Sequence[Data]:
+    """The graphs of a run, or those of a file, preprocessed as the run did its own."""
+    if input_path is None:
+        return prepare(config, root).graphs
+    return prepare_unseen(_read(input_path, model, config), config, root)
+
+
+def _read_nodes(path: Path) -> list[int]:
+    """Numbers between blanks or lines."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    words = path.read_text().split()
+    wrong = [word for word in words if not word.isdecimal()]
+    if wrong:
+        raise ValueError(f"{path} must hold numbers of nodes, from 0 on, got {wrong[0][:20]!r}")
+    return [int(word) for word in words]
+
+
+def _write(path: Path, columns: Columns) -> int:
     if Ranks.current().is_main:
         write_atomically(path, WRITERS[path.suffix](columns))
     return len(columns["unit"])
@@ -134,8 +214,10 @@ def _check_columns(name: str, features: Tensor, channels: int, sizes: tuple[int,
         )
 
 
-def _columns(task: str, out: Tensor, exits: Sequence[Exits]) -> Columns:
-    columns: Columns = {"unit": list(range(len(out)))}
+def _columns(folder: RunFolder, units: list[int], out: Tensor, exits: Sequence[Exits]) -> Columns:
+    task, scale = folder.labels()
+    out = out.float() * scale
+    columns: Columns = {"unit": units}
     name, values = "value", out
     if task == "classification":
         name, values = "probability", out.softmax(dim=-1)

@@ -13,17 +13,17 @@ from torch.nn.functional import embedding_bag
 from eegnn.distributed import Ranks
 from eegnn.engine.blocked.block import Blocks
 from eegnn.engine.blocked.states import StateFile
+from eegnn.engine.decide import decide
 from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
-from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
-from eegnn.nn.gumbel import continue_score
 from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.sas_gnn import SASGNN
+from eegnn.subgraph import first_targets
 
 
 def infer(
@@ -104,15 +104,13 @@ class _Part:
     Attributes:
         start, stop: where its core is.
         rows: where its core and its halo are, ring by ring.
-        step: the core and the first ring, for steps.
-        seen: as far as the heads see.
+        adj: the core, which are its targets, and the halo, as far as steps and heads see.
     """
 
     start: int
     stop: int
     rows: Tensor
-    step: Adjacency
-    seen: Adjacency
+    adj: Adjacency
 
 
 def _on_cpu() -> AbstractContextManager[Any]:
@@ -188,10 +186,9 @@ class _Inference:
                 if self._owner(other) != self._owner(index):
                     read[block.halo[blocks.assignment[block.halo] == other]] = True
             if self._owns(index):
-                step = block.adj if hops == 1 else blocks.neighborhood(index).adj
-                stop = self.stop[index]
-                start = stop - block.core.numel()
-                self.parts[index] = _Part(start, stop, self.place[block.nodes], step, block.adj)
+                stop, count = self.stop[index], block.core.numel()
+                adj = first_targets(block.adj, count)
+                self.parts[index] = _Part(stop - count, stop, self.place[block.nodes], adj)
         return [self.place[core[read[core]]] for core in blocks.cores]
 
     def _encode(self, index: int, x: Tensor) -> None:
@@ -219,30 +216,16 @@ class _Inference:
         """Let the nodes of a block decide and take their step; note their step sizes."""
         part, recorder = self.parts[index], self.recorders[index]
         h = _rows_of(self.now.values, part.rows)
-        sizes, leave = self._decide(h, part.seen, part.step, recorder)
+        sizes, leave, recorder.log_stay = decide(self.program, h, part.adj, recorder.log_stay)
+        if self.program.freezes:
+            sizes = sizes.masked_fill(recorder.left, 0.0)
         own = slice(part.start, part.stop)
         new = self.next.values[own]
-        of_layer(self.steps, layer)(h[: part.step.num_nodes], part.step, sizes, new)
+        of_layer(self.steps, layer)(h, part.adj, sizes, new)
         recorder.step(sizes, leave, new)
         tau[own] = sizes
         self.now.release()
         self.next.release()
-
-    def _decide(
-        self, h: Tensor, seen: Adjacency, core: Adjacency, recorder: ExitRecorder
-    ) -> tuple[Tensor, Tensor]:
-        """The step sizes of the nodes of a core, and who leaves after the step."""
-        program, count = self.program, core.num_targets
-        if program.confidence is None:
-            return h.new_full((count,), float(program.step_size)), torch.zeros_like(recorder.left)
-        delta, inv_temperature = (value[:count] for value in program.look(h, seen))
-        sizes = program.step_sizes(continue_score(delta, inv_temperature), core)
-        if program.freezes:
-            sizes = sizes.masked_fill(recorder.left, 0.0)
-        log_stay = recorder.log_stay
-        if program.exit_threshold is not None:
-            log_stay = recorder.decide(delta)
-        return sizes, wants_to_leave(delta, log_stay, program.exit_threshold)
 
     def _count(self) -> None:
         """Let all ranks know how many nodes of each block are active."""
