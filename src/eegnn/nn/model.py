@@ -15,6 +15,7 @@ from eegnn._graph_cache import adjacency_of
 from eegnn.graph import Adjacency
 from eegnn.nn.edge_mask import with_mask_of
 from eegnn.nn.encoders import Decoder, Encoder
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind
 from eegnn.nn.pooling import POOLS, pooled_channels
@@ -175,21 +176,16 @@ class GraphModel(nn.Module):
                 lower is earlier. ``None``: the paper's rule.
             sample: draw the Gumbel noise of training.
         """
-        training = self.training
-        self.eval()
-        try:
-            with torch.no_grad():
-                x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
-                return self.evolve(
-                    self._encode(x),
-                    adj,
-                    edge_attr,
-                    max_layers=max_layers,
-                    exit_threshold=exit_threshold,
-                    sample=sample,
-                )
-        finally:
-            self.train(training)
+        with evaluation_mode(self), torch.no_grad():
+            x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
+            return self.evolve(
+                self._encode(x),
+                adj,
+                edge_attr,
+                max_layers=max_layers,
+                exit_threshold=exit_threshold,
+                sample=sample,
+            )
 
     def fixed_depth(
         self,
