@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GCN, GATConv, GCNConv, SAGEConv, Sequential
 
 from eegnn import Adjacency, EarlyExit
 from eegnn.nn.heads import Confidence, Temperature
@@ -62,6 +62,10 @@ CONVS: dict[str, Callable[[], nn.Module]] = {
     "GCN": lambda: GCNConv(HIDDEN, HIDDEN),
     "SAGE": lambda: SAGEConv(HIDDEN, HIDDEN),
     "GAT": lambda: GATConv(HIDDEN, HIDDEN),
+    "Sequential": lambda: Sequential(
+        "x, edge_index", [(GCNConv(HIDDEN, HIDDEN), "x, edge_index -> x"), nn.ReLU()]
+    ),
+    "a network of two layers": lambda: GCN(HIDDEN, HIDDEN, 2),
 }
 
 

@@ -17,7 +17,7 @@ from torch_geometric.explain import (
     PGExplainer,
 )
 from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv, Sequential
+from torch_geometric.nn import GCN, GATConv, GCNConv, SAGEConv, Sequential
 from torch_geometric.utils import get_num_hops, k_hop_subgraph
 
 from eegnn import EEGNN, SASGNN, Adjacency, EarlyExit, SASConv
@@ -71,6 +71,9 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "SASGNN": lambda: SASGNN(WIDTH, 8, 3, LAYERS, shared=False),
     "EarlyExit(GCNConv)": lambda: Net(GCNConv(WIDTH, WIDTH)),
     "EarlyExit(SAGEConv)": lambda: Net(SAGEConv(WIDTH, WIDTH)),
+    "EarlyExit(Sequential)": lambda: Net(
+        Sequential("x, edge_index", [(GCNConv(WIDTH, WIDTH), "x, edge_index -> x"), nn.ReLU()])
+    ),
     "EarlyExit of three": lambda: Net([GCNConv(WIDTH, WIDTH) for _ in range(LAYERS)]),
     "SASConv in Sequential": lambda: Sequential(
         "x, edge_index", [(SASConv(WIDTH), "x, edge_index -> x") for _ in range(LAYERS)]
@@ -166,6 +169,10 @@ def test_integrated_gradients_of_captum_add_up_and_follow_the_order_of_edges(nam
     nothing = explainer.get_masked_prediction(x, BOTH, edge_mask=torch.zeros(BOTH.size(1)))
     change = (model(x, BOTH) - nothing)[NODE, found.target[NODE]]
     assert found.edge_mask.sum().item() == pytest.approx(change.item(), rel=0.02, abs=1e-3)
+
+
+def test_a_step_of_two_convolutions_sees_two_hops_at_each_layer() -> None:
+    assert get_num_hops(Net(GCN(WIDTH, WIDTH, 2))) == 2 * LAYERS
 
 
 @pytest.mark.parametrize("name", ["EEGNN", "EarlyExit(GCNConv)", "EarlyExit of three"])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from eegnn.analysis.states import evaluation_mode
 from eegnn.graph import Adjacency
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.model import GraphModel
 from eegnn.train.batches import Batches, MiniBatch

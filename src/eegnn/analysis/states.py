@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from eegnn.graph import Adjacency
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exit_loop import run
 from eegnn.nn.exit_model import ExitModel
 from eegnn.nn.fixed_depth import FixedDepthModel
@@ -47,17 +46,6 @@ def stacked_states(model: GraphModel, *inputs: Any) -> Tensor:
     """:func:`states_by_layer` of the same inputs without gradients, ``[L + 1, n, m']``."""
     with torch.no_grad():
         return torch.stack(states_by_layer(model, *inputs))
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, and afterwards back into the mode it was in."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
 
 
 def _states(model: GraphModel, h: Tensor, adj: Adjacency, edge_attr: Tensor | None) -> list[Tensor]:

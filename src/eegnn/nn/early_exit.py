@@ -37,9 +37,11 @@ class EarlyExit(nn.Module):
     and not in evaluation.
 
     Args:
-        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv` or any
-            PyG convolution that keeps the width; or a list of ``num_layers`` of them. A step with
-            a method ``bind(adj, edge_attr)`` is bound once for each forward pass.
+        step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv`, any PyG
+            convolution that keeps the width, or a module called as ``module(h, edge_index)``, such
+            as PyG's ``Sequential`` of a convolution and a ReLU: the loop adds no activation, and
+            is linear in the states without one. Or a list of ``num_layers`` of them. A step with a
+            method ``bind(adj, edge_attr)`` is bound once for each forward pass.
         confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.
         temperature: a callable ``(h, adj) → 1/ν [U]``.
         num_layers: the budget. The paper's loop :math:`l = 0 \dots L` takes :math:`L + 1` steps.
@@ -83,8 +85,11 @@ class EarlyExit(nn.Module):
         self.confidence = confidence
         self.temperature = temperature
         # One for each hop, for explainers, which already know those that a step has in it.
-        count = max(num_layers - len(convolutions(self.step)), 1)
-        self._hops = nn.ModuleList(Hop() for _ in range(count))
+        known = len(convolutions(self.step))
+        hops = max(
+            num_layers, known if isinstance(self.step, nn.ModuleList) else known * num_layers
+        )
+        self._hops = nn.ModuleList(Hop() for _ in range(max(hops - known, 1)))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.early_exit import EarlyExit
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Options
@@ -104,14 +105,9 @@ class ExitModel(GraphModel):
             x, edge_index, edge_attr, batch, edge_weight, batch_size, options: as in
                 :meth:`predict`.
         """
-        training = self.training
-        self.eval()
-        try:
-            with torch.no_grad():
-                x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
-                return explain(self.program(adj, edge_attr, **options), self._encode(x))
-        finally:
-            self.train(training)
+        with evaluation_mode(self), torch.no_grad():
+            x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
+            return explain(self.program(adj, edge_attr, **options), self._encode(x))
 
 
 def freeze_after_exit(model: GraphModel) -> None:

@@ -156,8 +156,8 @@ register_pytree_node(
 class ExitRecorder:
     """Keeps who has left, after how many steps, and with which state, while the loop runs.
 
-    A backend that drops units on the way calls :meth:`narrow`; all tensors are then of the units
-    that remain.
+    A backend that drops units on the way calls :meth:`narrow`; ``left``, ``log_stay`` and what
+    :meth:`step` takes are then of the units that remain.
 
     Args:
         num_units: how many units there are.
@@ -170,7 +170,7 @@ class ExitRecorder:
     Attributes:
         num_active: how many have not left; counted without gradients only.
         left: ``bool [U]``, who has left.
-        layer: ``int64 [U]``, as in :class:`Exits`.
+        layer: ``int64 [num_units]``, as in :class:`Exits`.
         log_stay: ``[U]``, the log-probability of going on after all decisions so far.
         tau: the step sizes of each step, ``[num_units]``.
     """
@@ -194,7 +194,6 @@ class ExitRecorder:
         self._expected_steps = like.new_zeros(num_units)
         self._num_units = num_units
         self._units: Tensor | None = None  # those that remain; None: all
-        self._layers: Tensor | None = None  # the exits of all, once some are final
 
     def decide(self, delta: Tensor) -> Tensor:
         """Count a decision with log-odds ``delta`` ``[U]`` of continuing; return ``log_stay``."""
@@ -220,16 +219,15 @@ class ExitRecorder:
         now = ~self.left if last else leave & ~self.left
         if self._keeps_all:
             self._states.append(state)
+            self.layer = self.layer.masked_fill(now, len(self.tau))
         else:
-            rows = now.nonzero().view(-1)
-            if self._states and not rows.numel():
-                return
-            self._keep(rows, state)
-        self.layer = self.layer.masked_fill(now, len(self.tau))
+            self._keep(now.nonzero().view(-1), state)
         self.left = self.left | now
 
     def _keep(self, rows: Tensor, state: Tensor) -> None:
-        """Write the states of those who leave, or their outputs, among those of all."""
+        """Write when and with which states, or outputs, these leave among the records of all."""
+        if self._states and not rows.numel():
+            return
         self.num_active -= rows.numel()
         found = state.index_select(0, rows)
         if self.readout is not None:
@@ -238,6 +236,7 @@ class ExitRecorder:
             self._states = [found.new_empty(self._num_units, found.size(1))]
         to = rows if self._units is None else self._units.index_select(0, rows)
         self._states[0].index_copy_(0, to, found)
+        self.layer.index_fill_(0, to, len(self.tau))
 
     def stop(self, rows: Tensor, state: Tensor) -> None:
         """Let some units, ``int64``, leave with the state that they have, without a step.
@@ -247,15 +246,12 @@ class ExitRecorder:
             state: ``[U, m']``, the states of all.
         """
         self._keep(rows, state)
-        self.layer = self.layer.index_fill(0, rows, len(self.tau))
         self.left = self.left.index_fill(0, rows, True)
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with these units alone, ``int64``; the records of the others are final."""
-        self._layers = self._layer_of_all()
         self._units = rows if self._units is None else self._units[rows]
-        for name in ("left", "layer", "log_stay"):
-            setattr(self, name, getattr(self, name)[rows])
+        self.left, self.log_stay = self.left[rows], self.log_stay[rows]
 
     def finish(self, expected: bool, backend: str = "reference") -> tuple[Tensor, Exits]:
         """Return the states ``[num_units, m']`` with which units left, and their exits.
@@ -264,7 +260,7 @@ class ExitRecorder:
             expected: ``cost`` is the expectation over exits, with gradient.
             backend: what ran the loop.
         """
-        layer, none = self._layer_of_all(), self._expected_steps.new_zeros(0, self._num_units)
+        layer, none = self.layer, self._expected_steps.new_zeros(0, self._num_units)
         tau = torch.stack(self.tau) if self.tau else none
         steps = self._expected_steps if expected else layer.to(tau.dtype)
         cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
@@ -291,9 +287,3 @@ class ExitRecorder:
         rows = zip(self._states, order.tensor_split(ends[:-1]), strict=True)
         found = torch.cat([state.index_select(0, index) for state, index in rows])
         return torch.empty_like(found).index_copy(0, order, found)
-
-    def _layer_of_all(self) -> Tensor:
-        """The exits of the units that remain, among those of all."""
-        if self._layers is None or self._units is None:
-            return self.layer
-        return self._layers.index_copy(0, self._units, self.layer)

@@ -16,6 +16,7 @@ from eegnn._graph_cache import adjacency_of
 from eegnn.graph import Adjacency
 from eegnn.nn.edge_mask import with_mask_of
 from eegnn.nn.encoders import Decoder, Encoder
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind
 from eegnn.nn.nodes import predict_nodes
@@ -185,21 +186,16 @@ class GraphModel(nn.Module):
             max_nodes: with ``nodes``, how many nodes may be read, see ``exits.truncated``.
             **options: see :class:`Options`.
         """
-        training = self.training
-        self.eval()
-        try:
-            with torch.no_grad():
-                given = (edge_attr, batch, edge_weight, batch_size)
-                if nodes is not None:
-                    return predict_nodes(self, x, edge_index, given, nodes, max_nodes, **options)
-                if max_nodes is not None:
-                    raise ValueError("max_nodes goes with nodes, those whose answers are wanted")
-                if isinstance(edge_index, GraphSource):
-                    x, edge_index = edge_index.whole()
-                x, adj = self._enter(x, edge_index, *given)
-                return self.evolve(self._encode(x), adj, edge_attr, **options)
-        finally:
-            self.train(training)
+        with evaluation_mode(self), torch.no_grad():
+            given = (edge_attr, batch, edge_weight, batch_size)
+            if nodes is not None:
+                return predict_nodes(self, x, edge_index, given, nodes, max_nodes, **options)
+            if max_nodes is not None:
+                raise ValueError("max_nodes goes with nodes, those whose answers are wanted")
+            if isinstance(edge_index, GraphSource):
+                x, edge_index = edge_index.whole()
+            x, adj = self._enter(x, edge_index, *given)
+            return self.evolve(self._encode(x), adj, edge_attr, **options)
 
     def fixed_depth(
         self,

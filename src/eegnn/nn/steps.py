@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import Sequential as PyGSequential
 
 from eegnn import _check
 from eegnn.graph import Adjacency
@@ -17,7 +18,8 @@ from eegnn.typing import Step
 
 
 class ConvStep(nn.Module):
-    r"""Make a PyG convolution a step: :math:`\Delta\mathbf{H} = \sigma(\mathrm{conv}(\mathbf{H}))`.
+    r"""Make a PyG convolution, or a network of them, a step:
+    :math:`\Delta\mathbf{H} = \sigma(\mathrm{conv}(\mathbf{H}))`.
 
     Args:
         conv: a module called as ``conv(h, edge_index)`` that keeps the width of ``h``. It is also
@@ -31,7 +33,7 @@ class ConvStep(nn.Module):
         self.activation = _check.choice("activation", activation, tuple(ACTIVATIONS))
         for part in convolutions(conv):
             part.explain = False  # a mask in the order of the caller's edges comes by the graph
-        self._inputs = tuple(inspect.signature(conv.forward).parameters)
+        self._inputs = _inputs(conv)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -108,8 +110,16 @@ def as_steps(step: Any, num_layers: int) -> Any:
 
 
 def _as_step(step: Any) -> Any:
-    if isinstance(step, MessagePassing):
-        return ConvStep(step)
     if not callable(step):
         raise TypeError(f"step must be callable as step(h, adj), got {type(step).__name__}")
-    return step if isinstance(step, nn.Module) else FunctionStep(step)
+    if not isinstance(step, nn.Module):
+        return FunctionStep(step)
+    takes_edges = isinstance(step, MessagePassing) or "edge_index" in _inputs(step)
+    return ConvStep(step) if takes_edges and not hasattr(step, "bind") else step
+
+
+def _inputs(module: nn.Module) -> list[str]:
+    """The names of the arguments with which a module is called."""
+    if isinstance(module, PyGSequential):
+        return list(module.signature.param_dict)
+    return list(inspect.signature(module.forward).parameters)

@@ -18,6 +18,7 @@ from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.eegnn import EEGNN
+from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program, of_layer
@@ -66,21 +67,14 @@ def infer(
     """
     check_model(model)
     assert isinstance(model, EEGNN | SASGNN)
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad(), _on_cpu():
-            x, adj = model._enter(x, blocks.adj, edge_attr, None)
-            program = model.program(
-                adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold
-            )
-            if program.hooked:
-                raise ValueError(
-                    "blocks take steps apart and would not call their hooks: remove them"
-                )
-            return _Inference(model, x, blocks, program).run()
-    finally:
-        model.train(training)
+    with evaluation_mode(model), torch.no_grad(), _on_cpu():
+        x, adj = model._enter(x, blocks.adj, edge_attr, None)
+        program = model.program(
+            adj, edge_attr, max_layers=max_layers, exit_threshold=exit_threshold
+        )
+        if program.hooked:
+            raise ValueError("blocks take steps apart and would not call their hooks: remove them")
+        return _Inference(model, x, blocks, program).run()
 
 
 def check_model(model: GraphModel) -> None:
