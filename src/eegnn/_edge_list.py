@@ -41,13 +41,13 @@ def from_sparse(matrix: Any, num_nodes: int | None) -> tuple[Tensor, Tensor | No
     return edge_index.flip(0), None if plain else weight
 
 
-def check_edge_index(edge_index: Tensor) -> Tensor:
+def check_edge_index(edge_index: Tensor, name: str = "edge_index") -> Tensor:
     """Return an edge list ``[2, E]`` as a plain tensor."""
-    _check.tensor("edge_index", edge_index)
+    _check.tensor(name, edge_index)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise ValueError(f"edge_index must have shape [2, E], got {list(edge_index.shape)}")
+        raise ValueError(f"{name} must have shape [2, E], got {list(edge_index.shape)}")
     if edge_index.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"edge_index must have dtype int64 or int32, got {edge_index.dtype}")
+        raise TypeError(f"{name} must have dtype int64 or int32, got {edge_index.dtype}")
     return edge_index.as_subclass(Tensor)
 
 

@@ -28,6 +28,7 @@ from eegnn._edge_list import (
 )
 from eegnn._edge_values import match_columns, share_of_edge, weighted_values, widest_float
 from eegnn._spmm import spmm
+from eegnn._tracing import is_traced
 
 Norm = Literal["sym", "mean", "sum"]
 
@@ -60,6 +61,8 @@ class Adjacency:
             CSR entry, from its column to its row; ``None`` in an undirected one.
         entries: ``int [num_edges]``, for some graphs of a batch the positions of their CSR entries
             in the whole batch.
+        pairs: ``int64 [2, P]``, the pairs of nodes to predict for, or ``None``; see
+            :meth:`with_pairs`.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Adjacency:
         self.mask: Tensor | None = None
         self.listed: Tensor | None = None
         self.entries: Tensor | None = None
+        self.pairs: Tensor | None = None
         self._source = source
         self._values: dict[tuple[Norm, torch.dtype], tuple[Tensor, Tensor]] = {}
         self._row: Tensor | None = None
@@ -211,6 +215,25 @@ class Adjacency:
         graph.weight, graph.listed, graph.weighted_degree = None, None, self.degree
         graph.mask = graph._column_mask = None
         graph._values, graph._edge_index, graph._columns = {}, None, None
+        return graph
+
+    def with_pairs(self, edge_label_index: Tensor) -> Adjacency:
+        """Return the same graph with pairs of nodes, for which ``level="edge"`` predicts.
+
+        Args:
+            edge_label_index: ``[2, P]``, as PyG's ``RandomLinkSplit`` makes it; any two nodes, with
+                or without an edge between them.
+        """
+        pairs = check_edge_index(edge_label_index, "edge_label_index").long()
+        if pairs.numel() and not is_traced():
+            low, high = read(pairs.min(), pairs.max())
+            if low < 0 or high >= self.num_nodes:
+                raise ValueError(
+                    f"edge_label_index must hold indices in 0 … {self.num_nodes - 1}, got "
+                    f"{low if low < 0 else high}"
+                )
+        graph = copy.copy(self)
+        graph.pairs = pairs
         return graph
 
     @property

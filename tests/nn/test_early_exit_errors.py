@@ -19,7 +19,7 @@ def loop_over_sas(**options: Any) -> EarlyExit:
         ({"level": "graph", "step_size": "mean"}, "step_size='mean' needs level='node'"),
         ({"step_size": "median"}, "step_size must be one of"),
         ({"step_size": -0.5}, "step_size must be at least 0"),
-        ({"level": "edge"}, "level must be one of"),
+        ({"level": "pair"}, "level must be one of"),
         ({"pool": "median"}, "pool must be one of"),
         ({"after_exit": "vanish"}, "after_exit must be one of"),
     ],

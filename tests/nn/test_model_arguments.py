@@ -30,7 +30,7 @@ SHARED_MISTAKES: list[tuple[str, Any, type[Exception]]] = [
     ("num_layers", "5", TypeError),
     ("num_layers", True, TypeError),
     ("num_layers", 2.0, TypeError),
-    ("level", "edge", ValueError),
+    ("level", "pair", ValueError),
     ("level", None, ValueError),
     ("pool", "median", ValueError),
     ("dropout", 2, ValueError),

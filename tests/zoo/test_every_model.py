@@ -338,3 +338,22 @@ def test_edge_features_reach_the_prediction_or_are_refused(kind: Kind, options: 
         assert torch.allclose(out[6], other[6])  # no edge ends at the isolated node
     with pytest.raises(ValueError, match="edge_attr is needed: the model has edge_dim=3"):
         model(graph.x, graph.edge_index)
+
+
+@every_model
+def test_pairs_are_decoded_from_the_states_of_both_ends(kind: Kind, options: Options) -> None:
+    given = {**options, "level": "edge", "pool": "hadamard", "decoder_layers": 1}
+    if "edge" not in kind.levels:
+        with pytest.raises(ValueError, match="level must be one of 'node', 'graph', got 'edge'"):
+            build(kind, given)
+        return
+    model, nodes = build(kind, given), build(kind, {**options, "pool": "mean"})
+    pairs = torch.tensor([[0, 3, 6, 2], [1, 5, 6, 4]])
+    graph = graphs_for(model)[0]
+    same = {key: value for key, value in model.state_dict().items() if "decoder" not in key}
+    nodes.load_state_dict(same, strict=False)
+    h = nodes.embed(graph.x, graph.edge_index, graph.edge_attr)
+    out, _ = predict(model, graph, edge_label_index=pairs)
+    lin = model.decoder.mlp.lins[0]
+    expected = [lin.weight @ (h[i] * h[j]) + lin.bias for i, j in pairs.T.tolist()]
+    assert torch.allclose(out, torch.stack(expected), atol=1e-10)

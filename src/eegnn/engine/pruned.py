@@ -36,6 +36,8 @@ def refuses(program: Program) -> str | None:
     """
     if program.level == "graph":
         return None
+    if program.level == "edge" and program.confidence is not None:
+        return "pairs are asked for"
     if not all(isinstance(step, SASStep) for step in program.steps):
         return "the step is not SAS-GNN's: it may compute something else on a part of the graph"
     if program.step_size == "mean":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from eegnn.graph import Adjacency
 from eegnn.nn.edge_mask import Hop, convolutions, with_mask_of
 from eegnn.nn.exits import Exits
 from eegnn.nn.hooks import is_hooked
+from eegnn.nn.inputs import with_pairs_for
 from eegnn.nn.pooling import POOLS
 from eegnn.nn.program import Observer, Program, execute
 from eegnn.nn.steps import as_steps
@@ -31,10 +32,10 @@ class EarlyExit(nn.Module):
         \tau^l = \sigma\bigl((C^l_0 - C^l_1 + g_0 - g_1)/\nu^l\bigr), \qquad
         \mathbf{H}^{l+1} = \mathbf{H}^l + \tau^l\,\Delta\mathbf{H}^l
 
-    A unit (a node, or a graph) for which *exit* has the larger score leaves with the state *after*
-    this step, which contains :math:`\tau^l`: so every decision that mattered gets a gradient from
-    the task loss alone. Those that remain leave after the last step. Noise is drawn in training
-    and not in evaluation.
+    A unit (a node, a graph, or a pair of nodes, see :func:`eegnn.nn.pair_loop.run`) for which
+    *exit* has the larger score leaves with the state *after* this step, which contains
+    :math:`\tau^l`: so every decision that mattered gets a gradient from the task loss alone. Those
+    that remain leave after the last step. Noise is drawn in training and not in evaluation.
 
     Args:
         step: a callable ``(h, adj) → Δh``, for instance a :class:`~eegnn.SASConv`, any PyG
@@ -45,14 +46,15 @@ class EarlyExit(nn.Module):
         confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.
         temperature: a callable ``(h, adj) → 1/ν [U]``.
         num_layers: the budget. The paper's loop :math:`l = 0 \dots L` takes :math:`L + 1` steps.
-        level: who leaves, ``"node"`` or ``"graph"``.
+        level: who leaves, ``"node"``, ``"graph"`` or ``"edge"``, a pair of nodes.
         pool: how the nodes of a graph become its state: ``"mean"``, ``"add"``, ``"max"``, or
             ``"concat"`` for add ‖ max ‖ mean, ``[graphs, 3m']``.
         after_exit: a node that left goes on evolving for the sake of its neighbours
             (``"evolve"``, Algorithm 1 to the letter), or keeps the state it left with
-            (``"freeze"``, which saves work). A graph that left is done with either way.
+            (``"freeze"``, which saves work). A graph or pair that left is done with either way.
         step_size: ``"adaptive"`` for :math:`\tau` of each unit, ``"mean"`` for its mean over the
-            nodes of a graph, or a number, for the ablation.
+            nodes of a graph, or a number, for the ablation. With ``level="edge"`` a number is the
+            step size of the nodes, which is 1 by default.
         recompute: compute each layer again in the backward pass instead of keeping what autograd
             needs of it: less memory, more time.
 
@@ -76,8 +78,11 @@ class EarlyExit(nn.Module):
     ) -> None:
         super().__init__()
         self.num_layers = _check.integer("num_layers", num_layers, at_least=1)
-        self.level = _check.choice("level", level, ("node", "graph"))
-        self.pool = _check.choice("pool", pool, tuple(POOLS))
+        self.level = _check.choice("level", level, get_args(Level))
+        self.pool = pool if level == "edge" else _check.choice("pool", pool, tuple(POOLS))
+        for head in (confidence, temperature):
+            if level == "edge" and getattr(head, "uses_graph", False):
+                raise ValueError("heads must not read neighbors with level='edge', such as 'mlp'")
         self.after_exit = _check.choice("after_exit", after_exit, ("evolve", "freeze"))
         self.step_size = _check_step_size(step_size, level)
         self.recompute = _check.boolean("recompute", recompute)
@@ -160,6 +165,7 @@ class EarlyExit(nn.Module):
         *,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         **options: Any,
     ) -> tuple[Tensor, Exits]:
         r"""Run the loop.
@@ -172,6 +178,7 @@ class EarlyExit(nn.Module):
             batch: the graph of each node ``[n]``.
             edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
             batch_size: the number of graphs, where the last ones may have no nodes.
+            edge_label_index: the pairs ``[2, P]`` of ``level="edge"``.
             **options: as in :meth:`program`.
 
         Returns:
@@ -179,7 +186,7 @@ class EarlyExit(nn.Module):
         """
         name = type(self).__name__
         adj = adjacency_for(name, h, edge_index, batch, batch_size, edge_weight)
-        adj = with_mask_of(self, adj)
+        adj = with_mask_of(self, with_pairs_for(self.level, adj, edge_label_index))
         return execute(self.program(adj, edge_attr, **options), h, adj)
 
     def trace(
@@ -202,7 +209,8 @@ class EarlyExit(nn.Module):
         log_stay: list[Tensor] = []
 
         def observe(h: Tensor, log_probability: Tensor) -> None:
-            outputs.append(program.readout(program.units(h, adj)))
+            # Pairs are observed as they are decoded.
+            outputs.append(program.readout(h if self.level == "edge" else program.units(h, adj)))
             log_stay.append(log_probability)
 
         program = replace(
@@ -235,8 +243,8 @@ def _states(units: Tensor) -> Tensor:
 
 
 def _check_step_size(step_size: Any, level: Level) -> Any:
-    if step_size == "mean" and level == "graph":
-        raise ValueError("step_size='mean' needs level='node': a graph has a single τ")
+    if step_size == "mean" and level != "node":
+        raise ValueError("step_size='mean' needs level='node': a graph, or pair, has a single τ")
     if isinstance(step_size, str):
         return _check.choice("step_size", step_size, ("adaptive", "mean"))
     return _check.number("step_size", step_size, 0)

@@ -11,6 +11,7 @@ from eegnn import _check
 from eegnn._sparse_linear import sparse_linear
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.heads import MLP
+from eegnn.nn.pairs import PAIR_POOLS, pair_channels
 
 
 class Encoder(nn.Module):
@@ -92,3 +93,40 @@ class Decoder(nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mlp!r})"
+
+
+class PairDecoder(Decoder):
+    r"""Linear layers with bias, and ReLU between them, on a symmetric function of two states.
+
+    With ``pool="dot"`` and the single layer that it has, this is :math:`a\,\mathbf{z}_i^\top
+    \mathbf{z}_j + b`: states of SAS-GNN have no negative entries, so that the product alone would
+    never say no. With ``"hadamard"`` and one layer it is DistMult with a bias, :math:`\sum_c r_{kc}
+    z_{ic} z_{jc} + b_k` for the relation :math:`k`; with more layers, an MLP. ``"concat"`` is what
+    the heads see, :func:`~eegnn.nn.pairs.sum_product_difference`.
+
+    Args:
+        pool: a name from :data:`~eegnn.nn.pairs.PAIR_POOLS`.
+        in_channels: width :math:`m'` of the state of one end.
+        out_channels, num_layers, dropout: as in :class:`Decoder`.
+    """
+
+    def __init__(
+        self,
+        pool: str,
+        in_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        if pool == "dot" and (out_channels, num_layers) != (1, 1):
+            raise ValueError(
+                f"pool='dot' needs out_channels=1 and decoder_layers=1, got {out_channels} and "
+                f"{num_layers}: for several labels or layers take pool='hadamard'"
+            )
+        channels = pair_channels(pool, in_channels)
+        super().__init__(channels, out_channels, num_layers, dropout, bias=True)
+        self.pool = pool
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return the predictions of pairs, ``[P, out_channels]``, from ``[P, 2m']``."""
+        return self.mlp(PAIR_POOLS[self.pool](self.dropout(z)))

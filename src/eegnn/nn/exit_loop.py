@@ -6,23 +6,22 @@ faster is in :mod:`eegnn.engine` and is tested against it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from eegnn._tracing import is_traced
 from eegnn.graph import Adjacency
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.nn.exits import ExitRecorder, Exits
 from eegnn.nn.gumbel import continue_score, logistic_noise
+from eegnn.nn.pair_loop import run as run_pairs
 from eegnn.nn.program import Program
 
 
 def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     r"""Run Algorithm 1 (nodes) or 2 (graphs) from the initial states :math:`\mathbf{H}^0`.
+
+    Pairs of nodes have a loop of their own, :func:`eegnn.nn.pair_loop.run`.
 
     Args:
         program: what is to be run.
@@ -34,14 +33,14 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """
     if program.confidence is None:
         return _run_to_the_end(program, h, adj)
+    if program.level == "edge":
+        return run_pairs(program, h, adj)
     units = program.num_units(h, adj)
     recorder = ExitRecorder(units, program.max_layers, program.num_layers, h)
     if program.observe is not None:
         program.observe(h, recorder.log_stay)
     for layer in range(program.max_layers):
-        h, delta, drawn, tau = _recomputed(
-            program, take_layer, program, layer, h, adj, recorder.left
-        )
+        h, delta, drawn, tau = program.recomputed(take_layer, program, layer, h, adj, recorder.left)
         leave = wants_to_leave(drawn, recorder.decide(delta), program.exit_threshold)
         recorder.step(tau, leave, program.units(h, adj))
         if program.observe is not None:
@@ -79,13 +78,6 @@ def _run_to_the_end(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor
         return torch.add(h, program.step(layer)(h, adj).to(h.dtype), alpha=tau)
 
     for layer in range(program.max_layers):
-        h = _recomputed(program, step, layer, h)
+        h = program.recomputed(step, layer, h)
     units = program.units(h, adj)
     return program.readout(units), Exits.all_at(program.max_layers, program.num_layers, units, tau)
-
-
-def _recomputed(program: Program, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function, whose inputs alone are kept for the backward pass if that is asked for."""
-    if program.recompute and torch.is_grad_enabled():
-        return checkpoint(function, *args, use_reentrant=False)
-    return function(*args)

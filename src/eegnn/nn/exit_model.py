@@ -17,6 +17,7 @@ from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
 from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.pairs import pair_channels
 from eegnn.nn.pooling import pooled_channels
 from eegnn.nn.program import Program, explain
 from eegnn.typing import AfterExit, Step
@@ -28,11 +29,12 @@ class ExitModel(GraphModel):
 
     Args:
         num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
-        level: who leaves, ``"node"`` or ``"graph"``.
+        level: who leaves, ``"node"``, ``"graph"`` or ``"edge"``.
         after_exit, step_size, recompute: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
-            or ``"mlp"`` (on pooled states, the default for graphs). :math:`f_\nu` is one linear
-            layer without bias.
+            or ``"mlp"`` (on pooled states, the default for graphs, and the only one for pairs, on
+            :func:`~eegnn.nn.pairs.sum_product_difference`). :math:`f_\nu` is one linear layer
+            without bias.
         head_layers: depth :math:`L_f` of :math:`f_c`.
         head_channels: its width :math:`m_f` between the layers.
         continue_bias: initial preference for *continue*, see :class:`~eegnn.nn.heads.Confidence`.
@@ -53,7 +55,10 @@ class ExitModel(GraphModel):
     def __post_init__(self) -> None:
         super().__post_init__()
         width = self.hidden_channels
-        pooled = width if self.level == "node" else pooled_channels(self.pool, width)
+        pooled = width
+        if self.level != "node":
+            graphs = self.level == "graph"
+            pooled = pooled_channels(self.pool, width) if graphs else pair_channels("concat", width)
         _check.integer("head_layers", self.head_layers, at_least=1)
         _check.integer("head_channels", self.head_channels, at_least=1)
         kind = self.confidence or ("mean" if self.level == "node" else "mlp")
@@ -97,16 +102,18 @@ class ExitModel(GraphModel):
         batch: Tensor | None = None,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         **options: Unpack[Options],
     ) -> str:
         """Say which backend :meth:`predict` takes for these inputs, and why.
 
         Args:
-            x, edge_index, edge_attr, batch, edge_weight, batch_size, options: as in
-                :meth:`predict`.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index, options: as
+                in :meth:`predict`.
         """
+        given = (edge_attr, batch, edge_weight, batch_size, edge_label_index)
         with evaluation_mode(self), torch.no_grad():
-            x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
+            x, adj = self._enter(x, edge_index, *given)
             return explain(self.program(adj, edge_attr, **options), self._encode(x))
 
 

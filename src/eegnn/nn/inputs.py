@@ -9,9 +9,10 @@ from torch import Tensor
 
 from eegnn import _check
 from eegnn.graph import Adjacency
+from eegnn.typing import Level
 
 #: What a model is given, in this order.
-INPUTS = ("x", "edge_index", "edge_attr", "batch", "edge_weight")
+INPUTS = ("x", "edge_index", "edge_attr", "batch", "edge_weight", "edge_label_index")
 
 
 def check_devices(device: torch.device, *given: Any) -> None:
@@ -31,6 +32,25 @@ def check_kind(model: Any, adj: Adjacency) -> None:
             f"theorems hold for, a symmetric matrix (directed=False uses each edge in both "
             f"directions)"
         )
+
+
+def with_pairs_for(level: Level, adj: Adjacency, edge_label_index: Tensor | None) -> Adjacency:
+    """Return the graph with the pairs that are predicted for, if they are what is predicted for."""
+    if level != "edge":
+        if edge_label_index is not None:
+            raise ValueError(
+                f"edge_label_index was given, but the model has level={level!r}: pairs of nodes "
+                f"need level='edge'"
+            )
+        return adj
+    if edge_label_index is not None:
+        return adj.with_pairs(edge_label_index)
+    if adj.pairs is None:
+        raise ValueError(
+            "edge_label_index is needed with level='edge': the pairs of nodes to predict for, "
+            "int64 [2, P]"
+        )
+    return adj
 
 
 def check_edge_attr(

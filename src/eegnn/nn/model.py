@@ -15,12 +15,14 @@ from eegnn import _check
 from eegnn._graph_cache import adjacency_of
 from eegnn.graph import Adjacency
 from eegnn.nn.edge_mask import with_mask_of
-from eegnn.nn.encoders import Decoder, Encoder
+from eegnn.nn.encoders import Decoder, Encoder, PairDecoder
 from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
-from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind
+from eegnn.nn.inputs import check_devices, check_edge_attr, check_kind, with_pairs_for
 from eegnn.nn.nodes import predict_nodes
+from eegnn.nn.pairs import PAIR_POOLS
 from eegnn.nn.pooling import POOLS, pooled_channels
+from eegnn.nn.program import states_of_units
 from eegnn.source import GraphSource
 from eegnn.typing import Level
 
@@ -51,9 +53,11 @@ class GraphModel(nn.Module):
         hidden_channels: width :math:`m'`.
         out_channels: number of outputs.
         num_layers: depth :math:`L`.
-        level: what is predicted, ``"node"`` or ``"graph"``.
-        pool: ``"mean"``, ``"add"``, ``"max"``, or ``"concat"`` for add ‖ max ‖ mean, which the
-            ECHO benchmark uses, and a batch norm before the decoder; for ``level="graph"``.
+        level: what is predicted, ``"node"``, ``"graph"``, or ``"edge"`` for pairs of nodes.
+        pool: what is decoded. With ``level="graph"`` ``"mean"``, ``"add"``, ``"max"``, or
+            ``"concat"`` for add ‖ max ‖ mean, which the ECHO benchmark uses, and a batch norm
+            before the decoder. With ``level="edge"`` ``"dot"``, ``"hadamard"`` or ``"concat"``,
+            see :class:`~eegnn.nn.encoders.PairDecoder`.
         edge_dim: number of edge features, or ``None``.
         dropout: after the encoder and before the decoder, outside the dynamics.
         decoder_layers: depth of the decoder.
@@ -70,6 +74,7 @@ class GraphModel(nn.Module):
     dropout: float = 0.0
     decoder_layers: int = 1
 
+    levels: ClassVar[tuple[Level, ...]] = ("node", "graph", "edge")  #: what it can predict
     uses_edges: ClassVar[bool] = False  #: whether it takes edge features
     supports_edge_weight = False  #: whether it takes weights of edges
     supports_directed = False  #: whether it takes a directed :class:`~eegnn.Adjacency`
@@ -84,8 +89,11 @@ class GraphModel(nn.Module):
         _check.integer("in_channels", self.in_channels, at_least=0)
         for name in ("hidden_channels", "out_channels", "num_layers", "decoder_layers"):
             _check.integer(name, getattr(self, name), at_least=1)
-        _check.choice("level", self.level, ("node", "graph"))
-        _check.choice("pool", self.pool, tuple(POOLS))
+        _check.choice("level", self.level, self.levels)
+        if self.level == "edge":
+            _check.choice("pool with level='edge'", self.pool, tuple(PAIR_POOLS))
+        else:
+            _check.choice("pool", self.pool, tuple(POOLS))
         if self.edge_dim is not None and not self.uses_edges:
             raise ValueError(f"{type(self).__name__} takes no edge features: edge_dim must be None")
         self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout)
@@ -93,12 +101,13 @@ class GraphModel(nn.Module):
 
     def make_decoder(self, channels: int) -> Decoder:
         """Return a new decoder of states of this width."""
+        sizes = (self.out_channels, self.decoder_layers, self.dropout)
+        if self.level == "edge":
+            return PairDecoder(self.pool, channels, *sizes)
         concat = self.level == "graph" and self.pool == "concat"
         return Decoder(
             pooled_channels(self.pool, channels) if concat else channels,
-            self.out_channels,
-            self.decoder_layers,
-            self.dropout,
+            *sizes,
             self.decoder_bias,
             norm=concat,  # sums are larger than means by the number of nodes
         )
@@ -141,6 +150,7 @@ class GraphModel(nn.Module):
         *,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         return_exits: bool = False,
     ) -> Any:
         """Predict.
@@ -153,12 +163,17 @@ class GraphModel(nn.Module):
             batch: the graph of each node ``[n]``, as PyG's loaders make it.
             edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
             batch_size: the number of graphs, where the last ones may have no nodes.
+            edge_label_index: ``[2, P]``, the pairs of nodes to predict for with ``level="edge"``,
+                as PyG's ``RandomLinkSplit`` names them.
             return_exits: also return :class:`~eegnn.Exits`.
 
         Returns:
-            ``[n, out_channels]``, or ``[graphs, out_channels]`` with ``level="graph"``.
+            ``[n, out_channels]``, ``[graphs, out_channels]`` with ``level="graph"``, or
+            ``[P, out_channels]`` with ``level="edge"``.
         """
-        x, adj = self._enter(x, edge_index, edge_attr, batch, edge_weight, batch_size)
+        x, adj = self._enter(
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index
+        )
         out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out
 
@@ -171,6 +186,7 @@ class GraphModel(nn.Module):
         *,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         nodes: Tensor | Sequence[int] | None = None,
         max_nodes: int | None = None,
         **options: Unpack[Options],
@@ -178,8 +194,9 @@ class GraphModel(nn.Module):
         """Predict in evaluation mode without gradients, whatever mode the model is in.
 
         Args:
-            x, edge_index, edge_attr, batch, edge_weight, batch_size: as in :meth:`forward`; or
-                ``edge_index`` is a :class:`~eegnn.source.GraphSource`, and ``x`` is ``None``.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index: as in
+                :meth:`forward`; or ``edge_index`` is a :class:`~eegnn.source.GraphSource`, and
+                ``x`` is ``None``.
             nodes: for ``level="node"``, whose predictions and exits are wanted, ``[U]``, perhaps
                 repeated. They are those of the whole graph; where
                 :func:`eegnn.engine.on_demand.run` can, only what they depend on is read.
@@ -194,8 +211,49 @@ class GraphModel(nn.Module):
                 raise ValueError("max_nodes goes with nodes, those whose answers are wanted")
             if isinstance(edge_index, GraphSource):
                 x, edge_index = edge_index.whole()
-            x, adj = self._enter(x, edge_index, *given)
+            x, adj = self._enter(x, edge_index, *given, edge_label_index)
             return self.evolve(self._encode(x), adj, edge_attr, **options)
+
+    def embed(
+        self,
+        x: Tensor | None,
+        edge_index: Tensor | Adjacency,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
+    ) -> Tensor:
+        """Return the states at the exit, which :meth:`forward` decodes; gradients flow as there.
+
+        Args:
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index: as in
+                :meth:`forward`.
+
+        Returns:
+            ``[n, m']``; pooled, ``[graphs, m']``, with ``level="graph"``; of both ends,
+            ``[P, 2m']``, with ``level="edge"``.
+        """
+        found: list[Tensor] = []
+        hook = self.decoder.register_forward_pre_hook(lambda _, inputs: found.append(inputs[0]))
+        try:
+            self(
+                x,
+                edge_index,
+                edge_attr,
+                batch,
+                edge_weight=edge_weight,
+                batch_size=batch_size,
+                edge_label_index=edge_label_index,
+            )
+        finally:
+            hook.remove()
+        if not found:
+            raise ValueError(
+                f"{type(self).__name__} has no states to return: its decoder is not its last part"
+            )
+        return found[0]
 
     def fixed_depth(
         self,
@@ -211,8 +269,8 @@ class GraphModel(nn.Module):
         return min(_check.integer("max_layers", max_layers, at_least=1), self.num_layers)
 
     def pool_units(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return what is decoded: the states of nodes, or those of graphs."""
-        return h if self.level == "node" else POOLS[self.pool](h, adj)
+        """Return what is decoded, see :func:`~eegnn.nn.program.states_of_units`."""
+        return states_of_units(self.level, self.pool, h, adj)
 
     def _encode(self, x: Tensor) -> Tensor:
         # Under autocast the products are in low precision; the states, which are sums, are not.
@@ -226,10 +284,12 @@ class GraphModel(nn.Module):
         batch: Tensor | None = None,
         edge_weight: Tensor | None = None,
         batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
     ) -> tuple[Tensor, Adjacency]:
         """Check the inputs: the only place where that is done."""
         weight = self.encoder.bias
-        check_devices(weight.device, x, edge_index, edge_attr, batch, edge_weight)
+        inputs = (x, edge_index, edge_attr, batch, edge_weight, edge_label_index)
+        check_devices(weight.device, *inputs)
         num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() > 0 else None
         adj = adjacency_of(edge_index, num_nodes, batch, batch_size, edge_weight)
         if x is None:
@@ -239,7 +299,7 @@ class GraphModel(nn.Module):
         _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
         check_kind(self, adj)
         check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
-        return x, with_mask_of(self, adj)
+        return x, with_mask_of(self, with_pairs_for(self.level, adj, edge_label_index))
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
+import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
+from eegnn.nn.pairs import states_of_ends, sum_product_difference
 from eegnn.nn.pooling import POOLS, head_on_graphs, spread
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
 T = TypeVar("T")
-#: Called with states ``[n, m']`` and ``log_stay`` ``[U]``, before the first step and after each.
+#: Called with states ``[n, m']``, of pairs ``[P, 2m']``, and ``log_stay`` ``[U]``, before the first
+#: step and after each.
 Observer = Callable[[Tensor, Tensor], None]
 
 
@@ -66,8 +70,13 @@ class Program:
 
     @property
     def freezes(self) -> bool:
-        """Whether a unit that has left is not updated any more; a graph never is."""
-        return self.level == "graph" or self.after_exit == "freeze"
+        """Whether a unit that has left is not updated any more; graphs and pairs never are."""
+        return self.level != "node" or self.after_exit == "freeze"
+
+    @property
+    def node_step_size(self) -> float:
+        """The step size of all nodes with ``level="edge"``, where τ is that of pairs."""
+        return 1.0 if self.step_size == "adaptive" else float(self.step_size)
 
     def step(self, layer: int) -> Step:
         """The step of this layer: its own, or the only one there is."""
@@ -78,17 +87,24 @@ class Program:
         return h.size(0) if self.level == "node" else adj.num_graphs
 
     def units(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """What would be decoded, ``[U, m']``: the states of nodes, or pooled ones of graphs."""
-        return h if self.level == "node" else POOLS[self.pool](h, adj)
+        """What would be decoded, see :func:`states_of_units`."""
+        return states_of_units(self.level, self.pool, h, adj)
+
+    def recomputed(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function, whose inputs alone are kept for the backward pass with ``recompute``."""
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(function, *args, use_reentrant=False)
+        return function(*args)
 
     def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``.
 
-        In a :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
+        Of pairs ``h`` has the states ``[P, 2m']``, of which the heads see symmetric functions. In a
+        :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
         """
         confidence, temperature = self._heads
-        if self.level == "node":
-            own = h[: adj.num_targets]
+        if self.level != "graph":
+            own = h[: adj.num_targets] if self.level == "node" else sum_product_difference(h)
             delta = confidence(h if _reads_neighbors(self.confidence) else own, adj)
             inv_temperature = temperature(h if _reads_neighbors(self.temperature) else own, adj)
         else:
@@ -112,6 +128,15 @@ class Program:
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
         """From a value of each unit to one of each node."""
         return value if self.level == "node" else spread(value, adj)
+
+
+def states_of_units(level: Level, pool: str, h: Tensor, adj: Adjacency) -> Tensor:
+    """What is decoded: the states of nodes ``[n, m']``, pooled ones of graphs ``[graphs, m']``, or
+    those of both ends of ``adj.pairs``, ``[P, 2m']``."""
+    if level == "edge":
+        assert adj.pairs is not None
+        return states_of_ends(h, adj.pairs)
+    return h if level == "node" else POOLS[pool](h, adj)
 
 
 def of_layer(steps: Sequence[T], layer: int) -> T:

@@ -59,6 +59,7 @@ class APGCN(GraphModel):
     _: KW_ONLY
     propagation_dropout: float = 0.5
 
+    levels = ("node", "graph")  # it decodes before it propagates
     cost_of_nodes = True
     decoder_bias = True
 

@@ -74,6 +74,7 @@ class CoGNN(GraphModel):
     layer_norm: bool = False
     activation: Literal["relu", "gelu"] = "relu"
 
+    levels = ("node", "graph")  # its decoder has an activation of its own
     decoder_bias = True
     former_names: ClassVar[dict[str, str]] = {"temperature": "learned_temperature"}
 
