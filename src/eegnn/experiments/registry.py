@@ -17,7 +17,7 @@ _NAMES = (
     "exits-heterophilic", "exits-learn", "exits-echo", "oracle", "activations", "classic-exits",
     "depth-width", "robustness", "runtime", "parameters", "space", "statistics", "depth-webkb",
     "depth", "graph-transfer", "dirichlet", "sensitivity", "budget", "tradeoff", "exits-time",
-    "exits-peptides",
+    "exits-peptides", "backbones",
 )  # fmt: skip
 #: Names on the command line, and the modules that hold the experiments.
 EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
