@@ -29,6 +29,7 @@ from eegnn.zoo.gps import GPS
 from eegnn.zoo.graff import GRAFF
 from eegnn.zoo.graphcon import GraphCON
 from eegnn.zoo.gt import GT
+from eegnn.zoo.nodeformer import NodeFormer
 from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.polynormer import Polynormer
 from eegnn.zoo.sage import GraphSAGE
@@ -77,6 +78,8 @@ MODELS: list[tuple[type[GraphModel], dict[str, Any]]] = [
     (TunedGNN, {"conv": "gat", "residual": True}),
     (SeparatedGNN, {}),
     (SeparatedGNN, {"attention": "gt", "heads": 2}),
+    (NodeFormer, {}),
+    (NodeFormer, {"heads": 2, "random_features": 5, "relational_bias": False}),
     (Polynormer, {"heads": 2}),
     (Polynormer, {"beta": 0.7, "conv_norm": "layer"}),
     (Polynormer, {"local_attn": False, "conv_norm": "batch"}),

@@ -18,6 +18,7 @@ from eegnn.zoo.gps import GPS
 from eegnn.zoo.graff import GRAFF
 from eegnn.zoo.graphcon import GraphCON
 from eegnn.zoo.gt import GT
+from eegnn.zoo.nodeformer import NodeFormer
 from eegnn.zoo.phdgn import PHDGN
 from eegnn.zoo.polynormer import Polynormer
 from eegnn.zoo.separated import SeparatedGNN
@@ -70,6 +71,8 @@ WRONG: list[tuple[type[GraphModel], str, Any, str]] = [
     (TunedGNN, "linear_encoder", 1, "linear_encoder must be True or False, got 1"),
     (SeparatedGNN, "attention", "dot", "attention must be one of 'gat', 'gt', got 'dot'"),
     (SeparatedGNN, "heads", 3, DIVISOR),
+    (NodeFormer, "random_features", 0, "random_features must be at least 1, got 0"),
+    (NodeFormer, "temperature", 0, "temperature must be above 0, got 0"),
     (SGFormer, "attention_layers", 0, "attention_layers must be at least 1, got 0"),
     (SGFormer, "heads", 0, "heads must be at least 1, got 0"),
     (SGFormer, "graph_weight", 1.5, "graph_weight must be in [0, 1], got 1.5"),

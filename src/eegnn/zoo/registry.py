@@ -55,6 +55,7 @@ _MODELS = {
     "gps": "eegnn.zoo.gps:GPS",
     "polynormer": "eegnn.zoo.polynormer:Polynormer",
     "sgformer": "eegnn.zoo.sgformer:SGFormer",
+    "nodeformer": "eegnn.zoo.nodeformer:NodeFormer",
     "drew": "eegnn.zoo.drew:DRew",
 }
 
