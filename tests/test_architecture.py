@@ -37,14 +37,14 @@ LAYERS = [
     {"data"},
     {"train"},
     {"analysis"},
-    {"studies", "bench", "report"},
+    {"studies", "bench", "report", "serve"},
     {"experiments", "hub"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: The one import upwards: the module asks the engine how to run the loop, when it is called.
 LAZY = ("eegnn.nn.program", "eegnn.engine")
-HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "huggingface_hub")
+HEAVY = ("optuna", "plotly", "matplotlib", "typer", "rich", "huggingface_hub", "fastapi")
 
 
 def part(module: str) -> str:

@@ -7,6 +7,7 @@ import eegnn.cli.demo
 import eegnn.cli.train
 import eegnn.cli.tune
 import eegnn.cli.use
+import eegnn.cli.serve
 import eegnn.cli.report
 import eegnn.cli.reproduce
 import eegnn.cli.datasets

@@ -24,11 +24,12 @@ from eegnn.nn.exit_model import freeze_after_exit
 from eegnn.nn.exits import Exits, Touched
 from eegnn.nn.model import GraphModel
 from eegnn.source import MappedGraph
-from eegnn.train.batches import check_blocks_compute, collate
+from eegnn.train.batches import MiniBatch, check_blocks_compute, collate
 from eegnn.train.config import Config, parse_encoding
 from eegnn.train.evaluate import predict_batch
 from eegnn.train.prepare import prepare, prepare_unseen
 from eegnn.train.run import RunFolder
+from eegnn.typing import Task
 
 Columns = dict[str, list[Any]]
 
@@ -85,7 +86,7 @@ def write_predictions(
         predictions = list(_predictions(model, graphs, config, blocks, compute.device, knobs))
     outputs, exits = zip(*predictions, strict=True)
     out = torch.cat(outputs)
-    return _write(path, _columns(folder, list(range(len(out))), out, exits))
+    return _write(path, columns_of(folder.labels(), range(len(out)), out, exits))
 
 
 def write_node_predictions(
@@ -118,27 +119,41 @@ def write_node_predictions(
     folder = RunFolder(run)
     model, config = _open(folder, freeze, compute), folder.config()
     asked: dict[str, Any] = {"nodes": nodes, "max_nodes": max_nodes, **knobs}
+    graph = open_graph(model, config, input_path, root)
+    with compute.autocast():
+        if isinstance(graph, MappedGraph):
+            out, exits = model.predict(None, graph, **asked)
+        else:
+            batch = graph.to(compute.device)
+            out, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **asked)
+    assert exits.touched is not None
+    columns = columns_of(folder.labels(), nodes, out.cpu(), [exits.cpu()])
+    return _write(path, columns), exits.touched
+
+
+def open_graph(
+    model: GraphModel, config: Config, input_path: Path | None, root: Path | None
+) -> MappedGraph | MiniBatch:
+    """Open the one graph of a run, or another one, for its nodes to be predicted.
+
+    Args:
+        model, config: of the run.
+        input_path: as in :func:`write_predictions`, or a folder that
+            :class:`~eegnn.source.MappedGraph` reads.
+        root: the data folder.
+    """
+    categories = categories_of(config.dataset)
     if input_path is not None and (input_path / "graph.rowptr.npy").is_file():
-        if config.standardize or config.encoding != "none" or any(categories_of(config.dataset)):
+        if config.standardize or config.encoding != "none" or any(categories):
             raise ValueError(
                 f"{input_path}: a mapped graph must have the features that the model takes, but "
                 f"the run encodes or standardises those of its data first"
             )
-        with compute.autocast():
-            out, exits = model.predict(None, MappedGraph(input_path), **asked)
-    else:
-        graphs = _graphs(model, config, input_path, root)
-        if len(graphs) != 1:
-            raise ValueError(f"nodes are those of one graph, but there are {len(graphs)}")
-        batch = collate(graphs, model.edge_dim is not None, *categories_of(config.dataset))
-        batch = batch.to(compute.device)
-        with compute.autocast():
-            out, exits = model.predict(batch.x, batch.adj, batch.edge_attr, **asked)
-    assert exits.touched is not None
-    columns = _columns(folder, nodes, out.cpu(), [exits.cpu()])
-    if exits.truncated is not None:
-        columns["truncated"] = exits.truncated.int().tolist()
-    return _write(path, columns), exits.touched
+        return MappedGraph(input_path)
+    graphs = _graphs(model, config, input_path, root)
+    if len(graphs) != 1:
+        raise ValueError(f"nodes are those of one graph, but there are {len(graphs)}")
+    return collate(graphs, model.edge_dim is not None, *categories)
 
 
 def _open(folder: RunFolder, freeze: bool, compute: Compute) -> GraphModel:
@@ -214,10 +229,20 @@ def _check_columns(name: str, features: Tensor, channels: int, sizes: tuple[int,
         )
 
 
-def _columns(folder: RunFolder, units: list[int], out: Tensor, exits: Sequence[Exits]) -> Columns:
-    task, scale = folder.labels()
+def columns_of(
+    labels: tuple[Task, float], units: Sequence[int], out: Tensor, exits: Sequence[Exits]
+) -> Columns:
+    """Return a table of predictions; :func:`write_predictions` explains its columns.
+
+    Args:
+        labels: task, and scale of predictions, of the run.
+        units: how the units are called.
+        out: the outputs ``[U, C]`` of the model.
+        exits: those of the units, in any number of parts.
+    """
+    task, scale = labels
     out = out.float() * scale
-    columns: Columns = {"unit": units}
+    columns: Columns = {"unit": list(units)}
     name, values = "value", out
     if task == "classification":
         name, values = "probability", out.softmax(dim=-1)
@@ -228,6 +253,9 @@ def _columns(folder: RunFolder, units: list[int], out: Tensor, exits: Sequence[E
     columns |= {f"{name}_{k}": column.tolist() for k, column in enumerate(values.T)}
     columns["exit_layer"] = torch.cat([some.layer for some in exits]).tolist()
     columns["exit_time"] = torch.cat([some.time for some in exits]).tolist()
+    stopped = [some.truncated.int() for some in exits if some.truncated is not None]
+    if stopped:
+        columns["truncated"] = torch.cat(stopped).tolist()
     return columns
 
 

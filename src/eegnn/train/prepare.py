@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from eegnn.data.download import data_root
@@ -38,23 +39,30 @@ def prepare_unseen(
 
 
 def standardize(graphs: Sequence[Data], problem: Problem) -> Sequence[Data]:
-    """Shift and scale the features of graphs by the mean and variance of a problem's features.
+    """Shift and scale the features of graphs, see :func:`standardizer`."""
+    x = problem.graphs[0].x
+    if x is None or x.size(1) == len(problem.node_categories):
+        return graphs
+    apply = standardizer(problem)
+    found = [graph.clone() for graph in graphs]
+    for graph in found:
+        graph.x = apply(graph.x)
+    return found
+
+
+def standardizer(problem: Problem) -> Callable[[Tensor], Tensor]:
+    """Return what shifts and scales features by the mean and variance of a problem's features.
 
     Mean and variance are those of the nodes that training sees: all nodes of a single graph, those
     of the training graphs otherwise. A feature that does not vary becomes 0. Categories are left
     as they are.
     """
-    numeric = slice(len(problem.node_categories), None)
-    if problem.graphs[0].x is None or problem.graphs[0].x[:, numeric].size(1) == 0:
-        return graphs
+    first = len(problem.node_categories)
     training = problem.train.tolist() if problem.inductive else [0]
-    x = torch.cat([problem.graphs[i].x[:, numeric] for i in training])
+    x = torch.cat([problem.graphs[i].x[:, first:] for i in training])
     mean, std = x.mean(dim=0), x.std(dim=0, correction=0)
     scale = torch.where(std > 0, 1 / std.clamp(min=1e-12), 0.0)
-    found = [graph.clone() for graph in graphs]
-    for graph in found:
-        graph.x[:, numeric] = (graph.x[:, numeric] - mean) * scale
-    return found
+    return lambda x: torch.cat([x[:, :first], (x[:, first:] - mean) * scale], dim=1)
 
 
 def _encoded(problem: Problem, config: Config, root: Path | None) -> Problem:

@@ -1,0 +1,1 @@
+"""Answers for nodes of one graph over HTTP: `eegnn serve`."""
