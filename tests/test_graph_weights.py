@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.typing import WITH_TORCH_SPARSE, SparseTensor
 from torch_geometric.utils import to_torch_coo_tensor, to_torch_csr_tensor
 
 from eegnn import Adjacency
@@ -120,6 +121,28 @@ def test_a_sparse_matrix_is_read_as_transposed_with_its_values_as_weights(conver
     plain = adjacency_of(convert(EDGES.flip(0), size=(N, N)), N)
     assert plain.weight is None
     assert plain.edge_index.tolist() == Adjacency.from_edge_index(EDGES, N).edge_index.tolist()
+
+
+class StandIn(SparseTensor):
+    """What PyG reads of torch_sparse's class, which cannot be made where that is not installed."""
+
+    def __init__(self, index: Tensor, weight: Tensor | None) -> None:
+        self.entries = (*index, weight)
+
+    def coo(self) -> tuple[Tensor | None, ...]:
+        return self.entries
+
+    def size(self, dim: int) -> int:
+        return N
+
+
+@pytest.mark.skipif(WITH_TORCH_SPARSE, reason="the real class is another one")
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_a_sparse_tensor_of_torch_sparse_is_read_as_the_same_matrix(weight: Tensor | None) -> None:
+    found = adjacency_of(StandIn(EDGES.flip(0), weight), N)
+    matrix = to_torch_csr_tensor(EDGES.flip(0), weight, size=(N, N))
+    expected = adjacency_of(matrix, N).propagate(states(), "sum")
+    torch.testing.assert_close(found.propagate(states(), "sum"), expected)
 
 
 def test_a_matrix_whose_values_changed_is_read_again() -> None:

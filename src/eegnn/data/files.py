@@ -133,7 +133,7 @@ def _read_pt(path: Path) -> Arrays:
         except Exception as error:  # bytes from anywhere make it raise a dozen kinds of exception
             needed = re.search(r"GLOBAL ([\w.]+)", str(error))
             if needed is None:
-                raise ValueError(f"{path} is damaged, or not by torch.save ({error})") from error
+                raise ValueError(f"{path} is damaged, or not by torch.save") from error
             raise ValueError(
                 f"{path} holds {needed[1]}, which is not loaded, for it could execute code; "
                 f"torch.save(data.to_dict(), path) writes tensors alone"
