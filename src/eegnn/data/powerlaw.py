@@ -87,7 +87,7 @@ def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
 def cumulative_weights(
     n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw the weights of nodes; return the sums ``[n + 1]`` of those in the community, and of all."""
+    """Draw weights of nodes; return their sums ``[n + 1]``, in the community and among all."""
     weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
     near = np.concatenate([[0.0], np.cumsum(np.minimum(weight, LOCAL))])
     return near, np.concatenate([[0.0], np.cumsum(weight)])

@@ -35,8 +35,8 @@ def write_powerlaw(folder: str | PathLike[str], nodes: int, seed: int = 0) -> Ma
     with few edges between them. Edges that are drawn twice are not drawn again, so that the mean
     degree is a little below 10. Labels are in ``graph.y.npy``.
 
-    In memory are a few numbers for each node, never the edges: they are drawn piece by piece, sorted
-    into files by ranges of nodes, and each of these is then sorted by itself.
+    In memory are a few numbers for each node, never the edges: they are drawn piece by piece,
+    sorted into files by ranges of nodes, and each of these is then sorted by itself.
 
     Args:
         folder: where the files go.
