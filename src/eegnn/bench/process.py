@@ -13,8 +13,9 @@ import torch
 T = TypeVar("T")
 
 
-def resident_bytes(field: Literal["VmRSS", "VmHWM"]) -> int:
-    """Return the memory that this process has (``VmRSS``) or had at most (``VmHWM``).
+def resident_bytes(field: Literal["VmRSS", "VmHWM", "RssAnon"]) -> int:
+    """Return the memory that this process has (``VmRSS``, without files ``RssAnon``) or had at most
+    (``VmHWM``).
 
     Only Linux reports it; the result is 0 on other systems.
     """

@@ -194,6 +194,40 @@ def bench_blocks(
     _measure(measure, threads, out, as_json, passes=passes, block=block)
 
 
+@bench.command("on-demand")
+def bench_on_demand(
+    nodes: Annotated[int, option("N", "Size of the generated graphs.", min=1000)] = 1_000_000,
+    asked: Annotated[list[int], option("N", "Nodes of a query. Repeat it for more.", min=1)] = [
+        1,
+        10,
+        100,
+    ],  # noqa: B006
+    queries: Annotated[
+        int, option("N", "Queries that are timed; fewer of those that take seconds.", min=1)
+    ] = 100,
+    files: Annotated[
+        int | None,
+        option(
+            "N",
+            "Also write a graph of this size to files, ask it, and compute it by blocks.",
+            min=16_000,
+        ),
+    ] = None,
+    threads: Annotated[int, Threads] = 1,
+    out: Annotated[Path | None, Figure] = None,
+    as_json: Annotated[bool, AsJson] = False,
+) -> None:
+    """Compare answers for a few nodes with those of the whole graph, and with GCN on hops.
+
+    A grid of Minesweeper and a power-law graph; EEGNN is trained on what is around a node, which
+    takes seconds. GCN is PyG's, untrained, on `k_hop_subgraph`: 20 layers, and two.
+    """
+    from eegnn.bench.on_demand import compare
+
+    measure = partial(compare, nodes, asked, queries, files)
+    _measure(measure, threads, out, as_json, queries=queries)
+
+
 def _measure(
     compare: Callable[[], Sequence[BenchmarkRow]],
     threads: int,

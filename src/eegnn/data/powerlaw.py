@@ -52,11 +52,11 @@ def powerlaw(nodes: int = NODES, seed: int = 0) -> Data:
     """
     n = _check.integer("nodes", nodes, at_least=COMMUNITY)
     rng = np.random.default_rng(_check.integer("seed", seed, at_least=0))
-    weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
+    near, far = cumulative_weights(n, rng)
     size = min(COMMUNITY, n // (2 * CLASSES))
     community = np.arange(n) // size
     label = rng.permutation(np.arange(community[-1] + 1) % CLASSES)
-    edges = _edges(weight, size, rng)
+    edges = _edges(near, far, size, rng)
     node = rng.permutation(n)  # as in real graphs, nodes are not numbered by community
     y = np.empty(n, dtype=np.int64)
     y[node] = label[community]
@@ -84,25 +84,47 @@ def powerlaw_problem(size: float = 1.0, seed: int = 0) -> Problem:
     return replace(problem, notes={**problem.notes, **notes})
 
 
-def _edges(weight: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def cumulative_weights(
+    n: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw weights of nodes; return their sums ``[n + 1]``, in the community and among all."""
+    weight = np.minimum((1 - rng.random(n)) ** (-1 / (EXPONENT - 1)), np.sqrt(n))
+    near = np.concatenate([[0.0], np.cumsum(np.minimum(weight, LOCAL))])
+    return near, np.concatenate([[0.0], np.cumsum(weight)])
+
+
+def draw_pairs(
+    near: NDArray[np.float64],
+    far: NDArray[np.float64],
+    size: int,
+    inside: int,
+    outside: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw so many pairs of nodes of one community of this ``size``, and of any two nodes."""
+    n = len(near) - 1
+    u_near = _draw(near, 0.0, near[-1], inside, rng)
+    u = np.concatenate([u_near, _draw(far, 0.0, far[-1], outside, rng)])
+    first = u_near // size * size
+    last = np.minimum(first + size, n)
+    v_near = _draw(near, near[first], near[last], inside, rng)
+    return u, np.concatenate([v_near, _draw(far, 0.0, far[-1], outside, rng)])
+
+
+def _edges(
+    near: NDArray[np.float64], far: NDArray[np.float64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """``5 n`` different undirected edges, ``[2, 5 n]``, smaller end first.
 
     Nodes of a community of this ``size`` are neighbours by number.
     """
-    n, total = len(weight), DEGREE * len(weight) // 2
-    near = np.concatenate([[0.0], np.cumsum(np.minimum(weight, LOCAL))])
-    far = np.concatenate([[0.0], np.cumsum(weight)])
+    n = len(near) - 1
+    total = DEGREE * n // 2
     edges = np.empty(0, dtype=np.int64)
     while len(edges) < total:
         count = (total - len(edges)) * 21 // 20 + 16
         inside = round(INSIDE * count)
-        outside = count - inside
-        u_near = _draw(near, 0.0, near[-1], inside, rng)
-        u = np.concatenate([u_near, _draw(far, 0.0, far[-1], outside, rng)])
-        first = u_near // size * size
-        last = np.minimum(first + size, n)
-        v_near = _draw(near, near[first], near[last], inside, rng)
-        v = np.concatenate([v_near, _draw(far, 0.0, far[-1], outside, rng)])
+        u, v = draw_pairs(near, far, size, inside, count - inside, rng)
         key = np.minimum(u, v) * n + np.maximum(u, v)
         edges = np.unique(np.concatenate([edges, key[u != v]]))
     edges = np.delete(edges, rng.choice(len(edges), len(edges) - total, replace=False))

@@ -2,6 +2,6 @@
 
 from eegnn.engine.blocked.block import Block, Blocks
 from eegnn.engine.blocked.inference import infer
-from eegnn.engine.blocked.partition import partition
+from eegnn.engine.blocked.partition import cut_in_order, partition
 
-__all__ = ["Block", "Blocks", "infer", "partition"]
+__all__ = ["Block", "Blocks", "cut_in_order", "infer", "partition"]

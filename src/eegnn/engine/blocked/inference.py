@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from eegnn.distributed import Ranks
-from eegnn.engine.blocked.block import Blocks
+from eegnn.engine.blocked.block import Block, Blocks
 from eegnn.engine.blocked.states import StateFile
 from eegnn.engine.decide import decide
 from eegnn.engine.pruned import hops_of
@@ -25,6 +24,10 @@ from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.nn.sas_gnn import SASGNN
 from eegnn.subgraph import first_targets
+
+#: Up to so many CSR entries the graphs of all blocks are kept, 28 bytes an entry; those of a larger
+#: graph, perhaps mapped from files, are made anew in each layer.
+KEPT_EDGES = 2**25
 
 
 def infer(
@@ -40,9 +43,9 @@ def infer(
 
     For each layer, and in it for each block, the states of its core and halo are read from a file,
     the nodes of the core decide and take their step, and their new states go to a second file: no
-    approximation. In memory are the graph, the states of one block and the result; states of all
-    nodes are in temporary files (:class:`~eegnn.engine.blocked.states.StateFile`), twice
-    :math:`4 n m'` bytes.
+    approximation. In memory are the graph, unless it is mapped from files, the states of one block
+    and the result; states of all nodes are in temporary files
+    (:class:`~eegnn.engine.blocked.states.StateFile`), twice :math:`4 n m'` bytes.
 
     A block is skipped once it can matter no more: with ``after_exit="freeze"`` when all its nodes
     have left; else when no block with active nodes can be reached from it, a block a layer, in the
@@ -91,18 +94,14 @@ def check_model(model: GraphModel) -> None:
         raise ValueError(f"blocks are computed on the CPU, got {model.encoder.bias.device}")
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A block as inference needs it: its rows in the files, and its graph.
+class _Part(NamedTuple):
+    """A block as inference needs it.
 
     Attributes:
-        start, stop: where its core is.
-        rows: where its core and its halo are, ring by ring.
+        rows: where its core and its halo are in the files, ring by ring.
         adj: the core, which are its targets, and the halo, as far as steps and heads see.
     """
 
-    start: int
-    stop: int
     rows: Tensor
     adj: Adjacency
 
@@ -126,14 +125,16 @@ class _Inference:
         self.stop = torch.tensor([core.numel() for core in blocks.cores]).cumsum(0).tolist()
         self.place = torch.empty(blocks.num_nodes, dtype=blocks.adj.col.dtype)
         self.place[_all(blocks)] = torch.arange(blocks.num_nodes, dtype=self.place.dtype)
-        self.parts: dict[int, _Part] = {}
+        self.owned = [index for index in range(len(blocks)) if self._owns(index)]
+        self.parts: dict[int, _Part] = {}  # those that are kept
         self.near = torch.zeros(len(blocks), len(blocks), dtype=torch.bool)
         self.steps = [InPlaceStep(step) for step in program.steps if isinstance(step, SASStep)]
         hops = hops_of(program)
         assert hops is not None
-        self.edges = self._lay_out(hops)
+        self.hops = hops
+        self.edges = self._lay_out()
         self.recorders: dict[int, ExitRecorder] = {}
-        for index in self.parts:
+        for index in self.owned:
             self._encode(index, x)
         self.active = torch.tensor([core.numel() for core in blocks.cores])
         self._exchange(self.now, range(len(blocks)))
@@ -164,8 +165,19 @@ class _Inference:
     def _owns(self, index: int) -> bool:
         return self._owner(index) == self.ranks.rank
 
-    def _lay_out(self, hops: int) -> list[Tensor]:
-        """Make the graphs of this rank's blocks; find out which blocks read which.
+    def _slice(self, index: int) -> slice:
+        """Where the core of a block is in the files."""
+        return slice(self.stop[index] - self.blocks.cores[index].numel(), self.stop[index])
+
+    def _part(self, index: int) -> _Part:
+        """A block, made when it is visited unless it was kept."""
+        return self.parts.get(index) or self._as_part(self.blocks.neighborhood(index, self.hops))
+
+    def _as_part(self, block: Block) -> _Part:
+        return _Part(self.place[block.nodes], first_targets(block.adj, block.core.numel()))
+
+    def _lay_out(self) -> list[Tensor]:
+        """Find out which blocks read which, and keep those of this rank if they are not too large.
 
         Returns:
             For each block, the rows that other ranks read.
@@ -173,22 +185,20 @@ class _Inference:
         blocks, ranks = self.blocks, self.ranks
         read = torch.zeros(blocks.num_nodes, dtype=torch.bool)
         for index in range(len(blocks)):
-            block = blocks.neighborhood(index, hops)
+            block = blocks.neighborhood(index, self.hops)
             around = torch.bincount(blocks.assignment[block.halo], minlength=len(blocks)) > 0
             self.near[index] = around
             for other in around.nonzero().view(-1).tolist() if ranks.size > 1 else ():
                 if self._owner(other) != self._owner(index):
                     read[block.halo[blocks.assignment[block.halo] == other]] = True
-            if self._owns(index):
-                stop, count = self.stop[index], block.core.numel()
-                adj = first_targets(block.adj, count)
-                self.parts[index] = _Part(stop - count, stop, self.place[block.nodes], adj)
+            if self._owns(index) and blocks.adj.num_edges <= KEPT_EDGES:
+                self.parts[index] = self._as_part(block)
         return [self.place[core[read[core]]] for core in blocks.cores]
 
     def _encode(self, index: int, x: Tensor) -> None:
-        core, part = self.blocks.cores[index], self.parts[index]
+        core = self.blocks.cores[index]
         h = self.model._encode(x[core])
-        self.now.values[part.start : part.stop] = h
+        self.now.values[self._slice(index)] = h
         self.now.release()
         program = self.program
         self.recorders[index] = ExitRecorder(
@@ -208,12 +218,12 @@ class _Inference:
 
     def _visit(self, index: int, layer: int, tau: Tensor) -> None:
         """Let the nodes of a block decide and take their step; note their step sizes."""
-        part, recorder = self.parts[index], self.recorders[index]
+        part, recorder = self._part(index), self.recorders[index]
         h = _rows_of(self.now.values, part.rows)
         sizes, leave, recorder.log_stay = decide(self.program, h, part.adj, recorder.log_stay)
         if self.program.freezes:
             sizes = sizes.masked_fill(recorder.left, 0.0)
-        own = slice(part.start, part.stop)
+        own = self._slice(index)
         new = self.next.values[own]
         of_layer(self.steps, layer)(h, part.adj, sizes, new)
         recorder.step(sizes, leave, new)
@@ -245,8 +255,7 @@ class _Inference:
         them after the next step."""
         for index in indices:
             if self.active[index] == 0:
-                part = self.parts.get(index)
-                rows = self.edges[index] if part is None else slice(part.start, part.stop)
+                rows = self._slice(index) if self._owns(index) else self.edges[index]
                 self.next.values[rows] = self.now.values[rows]
                 self.now.release()
                 self.next.release()

@@ -39,6 +39,20 @@ def partition(
     return Blocks(adj, [core for core in order.split(sizes) if core.numel()])
 
 
+def cut_in_order(adj: Adjacency, nodes: int) -> Blocks:
+    """Cut a graph into blocks of so many nodes with successive numbers.
+
+    For graphs too large for METIS whose numbers say who is near whom, such as those of
+    :func:`eegnn.data.powerlaw_files.write_powerlaw`.
+
+    Args:
+        adj: the graph, perhaps mapped: ``MappedGraph(folder).whole()``.
+        nodes: nodes of a block.
+    """
+    _check.integer("nodes", nodes, at_least=1)
+    return Blocks(adj, torch.arange(adj.num_nodes).split(nodes) if adj.num_nodes else [])
+
+
 def _metis(adj: Adjacency, num_blocks: int) -> Tensor:
     if num_blocks == 1:
         return torch.zeros_like(adj.degree)
