@@ -125,7 +125,11 @@ def graphs_from_arrays(arrays: NamedArrays, categorical: Collection[str] = ()) -
                 f"edge_index, got {len(edge_attr)}"
             )
     if "ptr" not in arrays:
-        return [_data(x, edge_index, edge_attr)]
+        graph = _data(x, edge_index, edge_attr)
+        if "edge_label_index" in arrays:
+            pairs = arrays.integers("edge_label_index", ndim=2)
+            graph.edge_label_index = torch.from_numpy(pairs)
+        return [graph]
     ptr = arrays.integers("ptr", ndim=1)
     return [
         _data(
