@@ -94,6 +94,8 @@ def _check(model: GraphModel, while_loop: bool, options: Options) -> None:
         raise ValueError(f"only SASGNN and EEGNN can be exported, got {type(model).__name__}")
     if isinstance(model, SASGNN) and model.solver != "euler":
         raise ValueError(f"only solver='euler' can be exported, got {model.solver!r}")
+    if model.level == "edge":
+        raise ValueError("only level='node' and level='graph' can be exported, got level='edge'")
     if options.get("sample"):
         raise ValueError("an exported program draws no noise: sample must be None or False")
     # The number of graphs is a value of `batch`, and in a loop PyTorch takes no size from a value.

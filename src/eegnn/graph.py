@@ -394,6 +394,11 @@ class Adjacency:
         return copied
 
     @property
+    def edge_columns(self) -> Tensor:
+        """``int64 [2, E]``, the original ``edge_index``."""
+        return self._source_columns().long()
+
+    @property
     def num_edge_columns(self) -> int | None:
         """Columns of the original ``edge_index``; ``edge_attr`` has a row for each."""
         return None if self._source is None else self._source.size(1)

@@ -207,7 +207,8 @@ def test_masks_are_checked_and_not_mixed_with_indices(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"level": "graph"}, "level 'graph' needs several graphs, given by ptr"),
-        ({"level": "edge"}, "level must be one of 'node', 'graph', got 'edge'"),
+        ({"level": "edge"}, "level 'edge' needs pairs, given by edge_label_index"),
+        ({"level": "pair"}, "level must be one of 'node', 'graph', 'edge', got 'pair'"),
         ({"task": "ranking"}, "task must be one of"),
         ({"metric": "mae"}, "metric must be one of 'accuracy', 'roc_auc', 'f1', got 'mae'"),
         ({"metric": "roc_auc"}, "metric 'roc_auc' is for two classes, y has 3"),

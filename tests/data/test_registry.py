@@ -22,6 +22,7 @@ def test_the_data_sets_of_the_paper_are_registered() -> None:
         "webkb": ["texas", "wisconsin", "cornell"],
         "planetoid": ["cora", "cora-public"],
         "homophilic": ["computers", "photo", "cs", "physics"],
+        "links": ["cora-link", "computers-link", "photo-link", "cs-link"],
         "lrgb": ["peptides-func", "peptides-struct", "pascalvoc-sp"],
         "tu": [
             "enzymes",

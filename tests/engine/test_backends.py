@@ -10,7 +10,8 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 from eegnn import EEGNN, SASGNN, Adjacency, EarlyExit, Exits, _linear, engine
-from eegnn.engine import pruned
+from eegnn.engine import pruned, pruned_pairs
+from eegnn.engine.step import InPlaceStep
 from eegnn.nn.program import Program
 from tests.nn.model_examples import lively
 
@@ -34,6 +35,13 @@ MODELS: dict[str, dict[str, Any]] = {
         "confidence": "mean",
     },
     "graphs, largest": {"level": "graph", "pool": "max", "edge_dim": 2},
+    "pairs": {"level": "edge", "pool": "hadamard"},
+    "pairs, small steps, edge features": {
+        "level": "edge",
+        "pool": "concat",
+        "step_size": 0.3,
+        "edge_dim": 2,
+    },
 }
 FIXED_DEPTH: dict[str, dict[str, Any]] = {
     "nodes": {},
@@ -60,6 +68,7 @@ def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruned, "SMALLEST", 0)
     monkeypatch.setattr(pruned, "BUILD_WORK", 0.0)
     monkeypatch.setattr(pruned._Run, "_worth", lambda self, then, steps: True)
+    monkeypatch.setattr(pruned_pairs, "SEARCH", 1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +87,7 @@ def ring_of_chords(n: int = NODES) -> Tensor:
 
 def graph_batch(level: str) -> Tensor | None:
     """Pieces of the ring; graph 3 is empty."""
-    if level == "node":
+    if level != "graph":
         return None
     batch = torch.arange(NODES) // 40
     return torch.where(batch >= 3, batch + 1, batch)
@@ -98,6 +107,9 @@ def prepared(
     batch = graph_batch(model.level)
     edge_index = edges_within(batch)
     adj = Adjacency.from_edge_index(edge_index, NODES, batch)
+    if model.level == "edge":  # most of them in one place, and one without neighbors
+        near = torch.randint(0, 40, (2, 30), generator=torch.Generator().manual_seed(seed))
+        adj = adj.with_pairs(torch.cat([near, torch.tensor([[200, 3], [201, NODES - 1]])], 1))
     edge_attr = torch.randn(edge_index.size(1), 2, dtype=dtype) if model.edge_dim else None
     h = model.encoder(torch.randn(NODES, 5, dtype=dtype))
     return model.loop.program(adj, edge_attr, model.decoder, **knobs), h, adj
@@ -226,3 +238,25 @@ def test_steps_of_others_take_the_reference_for_nodes() -> None:
     choice = engine.choose(loop.program(adj), torch.randn(NODES, 8))
     assert choice.backend == "reference"
     assert "SAS-GNN" in choice.reason
+
+
+@torch.no_grad()
+def test_nodes_that_no_open_pair_can_be_reached_from_are_not_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program, h, adj = prepared(MODELS["pairs"], {"exit_threshold": 1.0}, torch.float64, 0)
+    adj = adj.with_pairs(torch.tensor([[300, 301], [302, 302]]))
+    rows: list[int] = []
+    change = InPlaceStep.change
+
+    def counted(self: InPlaceStep, h: Tensor, part: Adjacency) -> tuple[Tensor, float]:
+        rows.append(part.num_targets)
+        return change(self, h, part)
+
+    monkeypatch.setattr(InPlaceStep, "change", counted)
+    out, _ = engine.BACKENDS["pruned"](program, h, adj)
+    expected, _ = engine.BACKENDS["reference"](program, h, adj)
+    torch.testing.assert_close(out, expected)
+    # On this part of the ring k more steps need the three ends and k - 1 nodes on either side; a
+    # smaller graph is made when it has at most half of the nodes, with those that are only read.
+    assert rows == [NODES, *[3 + 2 * 10] * 6, *[3 + 2 * 4] * 3, 3 + 2 * 1, 3]

@@ -108,7 +108,8 @@ def test_what_goes_alone_is_in_no_batch_and_keeps_its_turn() -> None:
         await asyncio.sleep(0.01)
         model.go_on.set()
         assert await third == [{"alone": True}]
-        assert await asyncio.gather(first, second, last) == [doubles([k]) for k in (0, 1, 2)]
+        answers = await asyncio.gather(first, second, last)
+        assert list(answers) == [doubles([k]) for k in (0, 1, 2)]
         assert order == ["alone after 2 passes"]
         assert model.passes == [[0], [1], [2]]
 

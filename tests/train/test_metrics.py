@@ -102,3 +102,41 @@ def test_classes_are_scored_by_the_metric() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_what_is_not_finite_has_no_score(bad: float) -> None:
     assert math.isnan(score_of(torch.tensor([[bad, 1.0]]), torch.tensor([1]), "accuracy"))
+
+
+def test_roc_auc_of_one_score_a_label_is_that_of_two_logits() -> None:
+    y = torch.tensor([0, 0, 1, 1])
+    two = logits(-2, 1, 0, 3)
+    one = (two[:, 1] - two[:, 0]).unsqueeze(-1)
+    assert METRICS["roc_auc"](one, y.float().unsqueeze(-1)) == METRICS["roc_auc"](two, y)
+
+
+def scored_links(seed: int) -> tuple[Tensor, Tensor]:
+    """Scores of 30 links and 60 other pairs, in no order, with many ties."""
+    generator = torch.Generator().manual_seed(seed)
+    y = (torch.randperm(90, generator=generator) < 30).float().unsqueeze(-1)
+    return torch.randint(0, 40, (90, 1), generator=generator).float() + 3 * y, y
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hits_and_reciprocal_ranks_agree_with_counting(seed: int) -> None:
+    out, y = scored_links(seed)
+    links = [s for s, label in zip(out[:, 0].tolist(), y[:, 0].tolist(), strict=True) if label]
+    others = [s for s, label in zip(out[:, 0].tolist(), y[:, 0].tolist(), strict=True) if not label]
+    bar = sorted(others, reverse=True)[19]
+    assert METRICS["hits@20"](out, y) == pytest.approx(sum(s > bar for s in links) / len(links))
+    ranks = [1 + sum(o > s for o in others) + sum(o == s for o in others) / 2 for s in links]
+    expected = sum(1 / rank for rank in ranks) / len(ranks)
+    assert METRICS["mrr"](out, y) == pytest.approx(expected, abs=1e-6)
+
+
+def test_hits_agree_with_those_of_ogb() -> None:
+    evaluator = pytest.importorskip("ogb.linkproppred").Evaluator("ogbl-ddi")  # hits@20
+    out, y = scored_links(7)
+    is_link = y[:, 0] == 1
+    found = evaluator.eval({"y_pred_pos": out[is_link, 0], "y_pred_neg": out[~is_link, 0]})
+    assert METRICS["hits@20"](out, y) == pytest.approx(found["hits@20"])
+
+
+def test_with_few_other_pairs_every_link_is_a_hit() -> None:
+    assert METRICS["hits@20"](torch.zeros(3, 1), torch.tensor([[1.0], [0.0], [0.0]])) == 1.0

@@ -87,7 +87,7 @@ def outputs_by_layer(
     with evaluation_mode(model), torch.no_grad():
         x, adj = model._enter(*inputs)
         out, log_stay = model.loop.trace(model._encode(x), adj, edge_attr, model.decoder)
-    replayable = model.level == "graph" or model.loop.after_exit == "evolve"
+    replayable = model.level != "node" or model.loop.after_exit == "evolve"
     return LayerOutputs(out, log_stay, own_out, own.layer, replayable)
 
 

@@ -31,6 +31,8 @@ def states_by_layer(
     each can be differentiated by all before it. A model that does not take one state through one
     layer after the other is refused.
     """
+    if model.level == "edge":
+        raise ValueError("model must have level='node' or 'graph' for its states to be seen")
     with evaluation_mode(model):
         x, adj = model._enter(x, edge_index, edge_attr, batch)
         states = _states(model, model._encode(x), adj, edge_attr)

@@ -23,6 +23,7 @@ from eegnn.data.download import (
     in_mirror,
     unpack_from_mirror,
 )
+from eegnn.data.links import link_problem
 from eegnn.data.problem import Metric, Problem
 from eegnn.data.splits import Splitter
 from eegnn.typing import Level, Task
@@ -41,7 +42,7 @@ class DataSet:
         folder: its folder below the data folder; holds ``raw`` and ``processed``.
         load: opens it below a data folder by PyG's class, which downloads and processes it first
             if need be. Returns one data set, or one for each part of the split.
-        split: picks a split.
+        split: picks a split; of links it is drawn, see :func:`~eegnn.data.links.link_problem`.
         citation, url: where it comes from.
         figures: published statistics, under the names of
             :func:`eegnn.data.statistics.statistics`.
@@ -111,10 +112,14 @@ class DataSet:
                 f"{self.title}: {processed} cannot be read ({type(error).__name__}: {error}); "
                 f"remove that folder to have it made anew"
             ) from error
+        graphs = [self._graph(data) for dataset in datasets for data in dataset]
+        if self.level == "edge":
+            notes = {"features": self.features, "source": self.url}
+            return link_problem(self.name, graphs[0], split, notes)
         parts = self.split(datasets, split, root)
         return Problem(
             name=self.name,
-            graphs=[self._graph(data) for dataset in datasets for data in dataset],
+            graphs=graphs,
             level=self.level,
             task=self.task,
             metric=self.metric,

@@ -79,12 +79,15 @@ def read_problem(
     ``train_mask``   [V] or [V, S]  optional, with ``val_mask`` and ``test_mask``: boolean, S splits
     ``train``        [·] int        instead, with ``val`` and ``test``: indices (``.npz`` only)
     ``num_classes``  [] int         optional: if not every class occurs in ``y`` (``.npz`` only)
+    ``edge_label_index`` [2, P] int pairs of nodes to predict for; V = P pairs are split
+    ``edge_label``   [P] or [P, C]  their labels instead of ``y``; 0.0 and 1.0 for links
     ================ ============== ==============================================================
 
     Args:
         path: the file or folder. Nothing in it is ever executed; Python objects are refused.
         split: which split of several.
-        level: ``"node"`` or ``"graph"``. Default: the one that ``y`` has as many rows as.
+        level: ``"node"``, ``"graph"`` or ``"edge"``. Default: ``"edge"`` with
+            ``edge_label_index``, else the one that ``y`` has as many rows as.
         task: default: ``"classification"`` for integers, ``"multilabel"`` for a matrix of 0 and 1,
             else ``"regression"``.
         metric: default: ``"accuracy"`` or, for two classes, ``"roc_auc"``; ``"ap"`` for several

@@ -16,7 +16,7 @@ from eegnn.typing import Level, Task
 
 METRICS: dict[Task, tuple[Metric, ...]] = {
     "classification": ("accuracy", "roc_auc", "f1"),
-    "multilabel": ("ap", "roc_auc"),
+    "multilabel": ("ap", "roc_auc", "hits@20", "mrr"),
     "regression": ("mae", "mse"),
 }
 
@@ -69,6 +69,8 @@ def labels_from_arrays(
 def _level(source: str, rows: int, nodes: int, graphs: int | None, level: Level | None) -> Level:
     if level is not None:
         _check.choice("level", level, get_args(Level))
+    if level == "edge":
+        raise ValueError(f"{source}: level 'edge' needs pairs, given by edge_label_index")
     if graphs is None:
         if level == "graph":
             raise ValueError(f"{source}: level 'graph' needs several graphs, given by ptr")
@@ -122,6 +124,8 @@ def _metric(source: str, task: Task, channels: int, metric: Metric | None) -> Me
         binary = task == "classification" and channels == 2
         return "roc_auc" if binary else METRICS[task][0]
     _check.choice("metric", metric, METRICS[task])
+    if metric in ("hits@20", "mrr") and channels != 1:
+        raise ValueError(f"{source}: metric {metric!r} ranks links, y has {channels} labels")
     if metric == "roc_auc" and task == "classification" and channels != 2:
         raise ValueError(f"{source}: metric 'roc_auc' is for two classes, y has {channels}")
     return metric

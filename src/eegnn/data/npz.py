@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from eegnn.data.arrays import Arrays, NamedArrays, write_arrays
 from eegnn.data.labels import labels_from_arrays
+from eegnn.data.links import problem_from_pairs
 from eegnn.data.problem import Metric, Problem
 from eegnn.data.splits import MASKS, PARTS, split_from_arrays
 from eegnn.typing import Level, Task
@@ -78,6 +79,12 @@ def problem_from_arrays(
     """Check the arrays that :func:`eegnn.data.files.read_problem` describes; make a problem."""
     graphs = graphs_from_arrays(arrays)
     inductive = "ptr" in arrays
+    if "edge_label_index" in arrays:
+        if inductive or level not in (None, "edge"):
+            raise ValueError(
+                f"{arrays.source}: edge_label_index is for level 'edge' on one graph without ptr"
+            )
+        return problem_from_pairs(name, arrays, graphs[0], split, task, metric)
     sizes = [int(graph.num_nodes or 0) for graph in graphs]
     labels = labels_from_arrays(arrays, len(graphs) if inductive else None, level, task, metric)
     parts = split_from_arrays(arrays, len(graphs) if inductive else sizes[0], split)
@@ -118,7 +125,11 @@ def graphs_from_arrays(arrays: NamedArrays, categorical: Collection[str] = ()) -
                 f"edge_index, got {len(edge_attr)}"
             )
     if "ptr" not in arrays:
-        return [_data(x, edge_index, edge_attr)]
+        graph = _data(x, edge_index, edge_attr)
+        if "edge_label_index" in arrays:
+            pairs = arrays.integers("edge_label_index", ndim=2)
+            graph.edge_label_index = torch.from_numpy(pairs)
+        return [graph]
     ptr = arrays.integers("ptr", ndim=1)
     return [
         _data(
@@ -180,6 +191,9 @@ def arrays_from_pyg(
             arrays[key] = _join(source, listed, key)
     if len(listed) > 1:
         arrays["ptr"] = ptr
+    for key in ("edge_label_index", "edge_label"):
+        if key in listed[0]:
+            arrays[key] = _numpy(listed[0][key])
     if parts is not None:
         arrays |= {key: _numpy(part) for key, part in zip(PARTS, parts, strict=True)}
     elif len(listed) == 1:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import get_args
 
+from eegnn.data.distances import distances
 from eegnn.data.download import data_root
 from eegnn.data.echo import EchoTask, echo
 from eegnn.data.files import FORMATS, read_problem
@@ -14,13 +15,17 @@ from eegnn.data.problem import Problem
 from eegnn.data.registry import DATASETS, open_dataset
 from eegnn.data.transfer import TransferGraph, transfer
 
+#: How the names of generated sets begin, but for ``powerlaw``.
+GENERATED = ("echo-", "transfer-", "distances-")
+
 
 def open_problem(dataset: str, split: int = 0, root: Path | None = None) -> Problem:
     """Open a data set.
 
     Args:
         dataset: a registered name (`eegnn datasets` lists them); ``echo-sssp``, ``echo-ecc`` or
-            ``echo-diam``, ``transfer-line-10`` and its like, and ``powerlaw``; or a path, as
+            ``echo-diam``, ``transfer-line-10`` and its like, ``distances-6``, and ``powerlaw``; or
+            a path, as
             :func:`~eegnn.data.files.read_problem` takes. Generated sets, and registered ones of
             many graphs, may have a share of their size: ``echo-sssp@0.1``, ``peptides-func@0.1``.
         split: which split; for generated sets, the seed.
@@ -53,7 +58,7 @@ def as_path(path: Path) -> str:
 
 
 def _is_generated(name: str) -> bool:
-    return name == "powerlaw" or name.startswith(("echo-", "transfer-"))
+    return name == "powerlaw" or name.startswith(GENERATED)
 
 
 def _generate(name: str, share: float, seed: int, root: Path | None) -> Problem:
@@ -65,7 +70,9 @@ def _generate(name: str, share: float, seed: int, root: Path | None) -> Problem:
         return echo(rest, share, seed, data_root(root))  # type: ignore[arg-type]
     if family == "transfer" and kind in get_args(TransferGraph) and distance.isdigit():
         return transfer(kind, int(distance), share, seed)  # type: ignore[arg-type]
+    if family == "distances" and rest.isdigit():
+        return distances(int(rest), share, seed)
     raise ValueError(
         f"{name!r} cannot be generated; examples are echo-sssp, echo-ecc@0.1, echo-diam, "
-        f"transfer-line-10, transfer-ring-50, transfer-crossed-ring-5, powerlaw@0.1"
+        f"transfer-line-10, transfer-ring-50, transfer-crossed-ring-5, distances-6, powerlaw@0.1"
     )

@@ -14,7 +14,7 @@ from eegnn import _check
 from eegnn.data.categories import check_columns, width
 from eegnn.typing import Level, Task
 
-Metric = Literal["roc_auc", "accuracy", "ap", "mae", "mse", "f1"]
+Metric = Literal["roc_auc", "accuracy", "ap", "mae", "mse", "f1", "hits@20", "mrr"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Problem:
     Attributes:
         name: what messages call it.
         graphs: PyG ``Data`` with ``x``, ``edge_index``, ``y`` and perhaps ``edge_attr``. A single
-            one unless ``inductive``.
-        level: what is predicted, a label for each node or for each graph.
+            one unless ``inductive``. With ``level="edge"`` also ``edge_label_index`` ``[2, P]``,
+            whose labels are ``y``.
+        level: what is predicted, a label for each node, each graph or each pair of nodes.
         task: what the labels are: ``y`` is ``int64 [U]`` for ``"classification"``, ``float
             [U, out_channels]`` for ``"multilabel"`` and ``"regression"``.
         metric: what is reported.
@@ -59,8 +60,8 @@ class Problem:
     def __post_init__(self) -> None:
         if not self.inductive and len(self.graphs) != 1:
             raise ValueError(f"{self.name}: a transductive problem has one graph, not many")
-        if self.level == "graph" and not self.inductive:
-            raise ValueError(f"{self.name}: to predict graphs, several are needed")
+        if self.level != "node" and not self.inductive:
+            raise ValueError(f"{self.name}: to predict {self.level}s, several graphs are needed")
         units = len(self.graphs) if self.inductive else int(self.graphs[0].num_nodes or 0)
         for part in ("train", "val", "test"):
             index: Tensor = getattr(self, part)
@@ -70,11 +71,44 @@ class Problem:
                 raise ValueError(f"{self.name}: the {part} part of the split is empty")
             if int(index.min()) < 0 or int(index.max()) >= units:
                 raise ValueError(f"{self.name}: {part} must hold indices below {units}")
+        if self.level == "edge":
+            self._check_pairs()
         first = self.graphs[0]
         if first.x is not None:
             check_columns(f"{self.name}: x", first.x, self.node_categories)
         if first.edge_attr is not None:
             check_columns(f"{self.name}: edge_attr", first.edge_attr, self.edge_categories)
+
+    def _check_pairs(self) -> None:
+        """Refuse links that the graph of validation or test gives away."""
+        for part in ("val", "test") if self.predicts_links else ():
+            for index in getattr(self, part).tolist():
+                graph = self.graphs[index]
+                is_link = graph.y.view(-1) > 0
+                pairs, n = graph.edge_label_index[:, is_link], int(graph.num_nodes or 0)
+                known = joined(pairs, graph.edge_index, n)
+                if known.any():
+                    u, v = pairs[:, known][:, 0].tolist()
+                    raise ValueError(
+                        f"{self.name}: edge_index of the {part} part must not hold a link that is "
+                        f"to be predicted, but holds {int(known.sum())}, first ({u}, {v})"
+                    )
+                if bool(is_link.all()) or not bool(is_link.any()):
+                    raise ValueError(
+                        f"{self.name}: edge_label of the {part} part must hold both 0 and 1"
+                    )
+
+    @property
+    def predicts_links(self) -> bool:
+        """Whether labels tell whether there is a link, and not of which kind one is."""
+        return self.level == "edge" and self.task == "multilabel" and self.out_channels == 1
+
+    @property
+    def draws_negatives(self) -> bool:
+        """Whether training has links only, to which pairs without one are drawn for each step."""
+        return self.predicts_links and all(
+            bool((self.graphs[index].y > 0).all()) for index in self.train.tolist()
+        )
 
     @property
     def in_channels(self) -> int:
@@ -112,3 +146,9 @@ class Problem:
     def __repr__(self) -> str:
         sizes = "/".join(str(len(part)) for part in (self.train, self.val, self.test))
         return f"Problem({self.name}, {self.level}, {self.task}, {self.metric}, {sizes})"
+
+
+def joined(pairs: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Return ``bool [P]``, which pairs ``[2, P]`` an edge joins, in either direction."""
+    both = torch.cat([edge_index, edge_index.flip(0)], dim=1)
+    return torch.isin(pairs[0] * num_nodes + pairs[1], both[0] * num_nodes + both[1])

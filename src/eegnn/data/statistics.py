@@ -35,7 +35,8 @@ def statistics(problem: Problem) -> dict[str, float]:
         :func:`adjusted_homophily`.
     """
     y = torch.cat([data.y for data in problem.graphs])
-    found = size_statistics(problem.graphs)
+    # Of links each part has a copy of the graph, and testing knows the most of it.
+    found = size_statistics(problem.graphs[-1:] if problem.predicts_links else problem.graphs)
     found["classes"] = int(y.max()) + 1 if problem.task == "classification" else y.size(1)
     if not problem.inductive and problem.task == "classification":
         edge_index = problem.graphs[0].edge_index

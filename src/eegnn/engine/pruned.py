@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from eegnn.engine.pruned_pairs import run as run_pairs
 from eegnn.engine.step import InPlaceStep
 from eegnn.graph import Adjacency
 from eegnn.nn.exit_rule import wants_to_leave
@@ -36,8 +37,6 @@ def refuses(program: Program) -> str | None:
     """
     if program.level == "graph":
         return None
-    if program.level == "edge" and program.confidence is not None:
-        return "pairs are asked for"
     if not all(isinstance(step, SASStep) for step in program.steps):
         return "the step is not SAS-GNN's: it may compute something else on a part of the graph"
     if program.step_size == "mean":
@@ -71,6 +70,8 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """
     if program.confidence is None:
         return _run_to_the_end(program, h, adj)
+    if program.level == "edge":
+        return run_pairs(program, h, adj)
     return _Run(program, h, adj).run()
 
 

@@ -44,22 +44,22 @@ class InPlaceStep:
             out: ``[num_targets, m']``, where to write these rows instead.
         """
         own = h[: adj.num_targets]
-        delta, factor = self._delta(h, own, adj)
+        delta, factor = self.change(h, adj)
         out = own if out is None else out
         if isinstance(tau, Tensor):
             torch.addcmul(own, tau.unsqueeze(-1), delta, value=factor, out=out)
         else:
             torch.add(own, delta, alpha=factor * tau, out=out)
 
-    def _delta(self, h: Tensor, own: Tensor, adj: Adjacency) -> tuple[Tensor, float]:
-        """ΔH of the targets as a matrix and a factor."""
+    def change(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, float]:
+        """Return ΔH of the targets as a matrix ``[num_targets, m']`` and a factor."""
         rows = adj.num_targets
         if not self.is_usual:
             return self.step(h, adj)[:rows], 1.0
         # ReLU(tanh(z)) = 2 max(σ(2z) − ½, 0), where σ(2z) = 1 / (1 + 2^y) with y = −2z / ln 2, and
         # the maximum is a soft threshold. In PyTorch 2^y takes half the time of exp or σ. The
         # error is that of `relu_tanh`.
-        y = linear(own, self._omega).relu_()
+        y = linear(h[:rows], self._omega).relu_()
         y.sub_(linear(adj.propagate(h, "sym", at_targets=True), self._weight))
         edge_term = self.step.edge_term(adj)
         if edge_term is not None:

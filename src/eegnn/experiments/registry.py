@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from eegnn.data.open import GENERATED
 from eegnn.data.registry import find as find_dataset
 from eegnn.studies.configs import whole_dataset
 from eegnn.studies.experiment import Experiment
@@ -17,7 +18,7 @@ _NAMES = (
     "exits-heterophilic", "exits-learn", "exits-echo", "oracle", "activations", "classic-exits",
     "depth-width", "robustness", "runtime", "parameters", "space", "statistics", "depth-webkb",
     "depth", "graph-transfer", "dirichlet", "sensitivity", "budget", "tradeoff", "exits-time",
-    "exits-peptides", "backbones",
+    "exits-peptides", "backbones", "links",
 )  # fmt: skip
 #: Names on the command line, and the modules that hold the experiments.
 EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
@@ -43,6 +44,6 @@ def missing_data(configs: Sequence[Config], root: Path | None = None) -> list[st
     return [
         name
         for name in names
-        if not name.startswith(("echo-", "transfer-"))  # these are generated
+        if not name.startswith(GENERATED)
         and find_dataset(whole_dataset(name)).place(root) == "needs network"
     ]

@@ -109,7 +109,11 @@ def _card(
         "tags": ["graph-neural-networks", "early-exit"],
         **index,
     }
-    given = {"edge_attr": model.edge_dim is not None, "batch": model.level == "graph"}
+    given = {
+        "edge_attr": model.edge_dim is not None,
+        "batch": model.level == "graph",
+        "edge_label_index": model.level == "edge",
+    }
     rows = {
         "model": f"`{model!r}`",
         "parameters": f"{sum(p.numel() for p in model.parameters()):,}",

@@ -44,6 +44,11 @@ def run_content(run: Path, data_dir: Path | None = None, compute: Compute = CPU)
     with the states before the first step.
     """
     model, batches = open_run(run, data_dir, compute)
+    if model.level == "edge":
+        raise ValueError(
+            f"{run}: a report draws nodes and graphs, not pairs of nodes, which eval, calibrate "
+            f"and predict know"
+        )
     with compute.autocast():
         return _content(RunFolder(run), model, batches)
 

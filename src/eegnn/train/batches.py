@@ -15,6 +15,7 @@ from eegnn import _check
 from eegnn._sparse_linear import sparse_if_faster
 from eegnn.compute import CPU, Compute
 from eegnn.data.categories import check_categories, one_hot
+from eegnn.data.links import draw_links
 from eegnn.data.problem import Problem
 from eegnn.distributed import ALONE, Ranks
 from eegnn.engine.blocked.inference import check_model
@@ -25,7 +26,7 @@ from eegnn.nn.model import GraphModel
 
 @dataclass(frozen=True)
 class MiniBatch:
-    """Graphs side by side, and the units (nodes or graphs) among them with a loss and a score."""
+    """Graphs side by side, and the units (nodes, graphs or pairs) with a loss and a score."""
 
     raw_x: Tensor | None  #: features as the problem has them
     raw_edge_attr: Tensor | None
@@ -149,6 +150,9 @@ class Batches:
         if self._whole is not None:
             yield from self.part("train")
             return
+        if self.problem.draws_negatives:
+            yield from self._link_batches(generator)
+            return
         order = self.problem.train[torch.randperm(self.problem.train.numel(), generator=generator)]
         yield from self._load_ahead(order.split(self.batch_size))
 
@@ -167,6 +171,18 @@ class Batches:
     def whole(self) -> MiniBatch | None:
         """Return the single graph with all its nodes; ``None`` where there are many graphs."""
         return self._whole
+
+    def _link_batches(self, generator: torch.Generator) -> Iterator[MiniBatch]:
+        """Yield the training graphs without some of their links, which are to be predicted."""
+        if self.ranks.size > 1:
+            raise ValueError(f"{self.problem.name}: links are learned by one process, not by ranks")
+        for batch in self.part("train"):
+            pairs, y, known = draw_links(batch.adj, generator)
+            columns, attr = batch.adj.edge_columns[:, known], batch.raw_edge_attr
+            graph = (batch.adj.num_nodes, batch.adj.batch, batch.adj.num_graphs)
+            adj = Adjacency.from_edge_index(columns, *graph).with_pairs(pairs)
+            attr = None if attr is None else attr[known]
+            yield replace(batch, adj=adj, raw_edge_attr=attr, y=y)
 
     def _block_batches(self, order: Tensor) -> Iterator[MiniBatch]:
         """Yield a batch for each block with training nodes; only the nodes of its core count."""
@@ -254,10 +270,11 @@ def collate(
         batch = data.batch
     _check_features("x", data.x, node_categories)
     _check_features("edge_attr", data.edge_attr if with_edges else None, edge_categories)
+    adj = Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch, num_graphs=len(graphs))
     return MiniBatch(
         data.x,
         data.edge_attr if with_edges else None,
-        Adjacency.from_edge_index(data.edge_index, data.num_nodes, batch, num_graphs=len(graphs)),
+        adj.with_pairs(data.edge_label_index) if "edge_label_index" in data else adj,
         data.y,
         node_categories=node_categories,
         edge_categories=edge_categories,

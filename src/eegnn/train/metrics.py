@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import torch
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
 
 def roc_auc(out: Tensor, y: Tensor) -> float:
-    """Area under the ROC curve, from two logits."""
-    return float(roc_auc_score(y.numpy(), (out[:, 1] - out[:, 0]).numpy()))
+    """Area under the ROC curve, from two logits; or from one of each label, as their mean."""
+    scores = out[:, 1] - out[:, 0] if y.dim() == 1 else out
+    return float(roc_auc_score(y.numpy(), scores.numpy()))
 
 
 def accuracy(out: Tensor, y: Tensor) -> float:
@@ -42,6 +44,35 @@ def mse(out: Tensor, y: Tensor) -> float:
     return float((out - y).square().mean())
 
 
+def hits(out: Tensor, y: Tensor, k: int = 20) -> float:
+    """Share of links whose score is above that of the ``k``-th best pair without one, as in OGB.
+
+    With fewer such pairs than ``k``, all links count.
+    """
+    links, others = _of_links(out, y)
+    if others.numel() < k:
+        return 1.0
+    return float((links > others.topk(k).values[-1]).double().mean())
+
+
+def mean_reciprocal_rank(out: Tensor, y: Tensor) -> float:
+    """The mean over links of 1 / rank among all pairs without one; those with an equal score count
+    by half.
+    """
+    links, others = _of_links(out, y)
+    others = others.sort().values
+    above = others.numel() - torch.searchsorted(others, links, right=True)
+    not_below = others.numel() - torch.searchsorted(others, links)
+    return float((1 / (1 + (above + not_below) / 2)).double().mean())
+
+
+def _of_links(out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The scores of links, and those of pairs without one, from ``[P, 1]`` or two logits."""
+    scores = out[:, -1] - out[:, 0] if out.size(1) == 2 else out[:, 0]
+    is_link = y.view(-1) > 0
+    return scores[is_link], scores[~is_link]
+
+
 METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "roc_auc": roc_auc,
     "accuracy": accuracy,
@@ -49,6 +80,8 @@ METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "f1": macro_f1,
     "mae": mae,
     "mse": mse,
+    "hits@20": hits,
+    "mrr": mean_reciprocal_rank,
 }
 #: Where less is better.
 ERRORS = ("mae", "mse")

@@ -49,4 +49,5 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
         "edge_dim": problem.edge_dim if model.uses_edges else None,
         **ENTRIES[config.model].options,
     }
-    return model(**settled, **config.options)
+    usual = {"pool": "hadamard"} if problem.level == "edge" else {}
+    return model(**settled, **(usual | config.options))

@@ -85,7 +85,7 @@ def check_model(model: GraphModel) -> None:
     if not isinstance(model, EEGNN | SASGNN):
         raise ValueError(f"blocks need model eegnn or sasgnn, got {type(model).__name__}")
     if model.level != "node":
-        raise ValueError("blocks are for level='node', got level='graph'")
+        raise ValueError(f"blocks are for level='node', got level={model.level!r}")
     if isinstance(model, EEGNN) and model.loop.step_size == "mean":
         raise ValueError("blocks do not go with step_size='mean', which needs all nodes at once")
     if isinstance(model, SASGNN) and model.solver != "euler":
