@@ -14,8 +14,6 @@ from eegnn.studies.quantities import Quantity, RunRecord
 from eegnn.train.config import Config
 
 T = TypeVar("T")
-#: The model of a run in which nothing is trained.
-NO_MODEL = "none"
 
 
 class Score(NamedTuple):
