@@ -21,6 +21,7 @@ LAYERS = [
         "_check",
         "_edge_list",
         "_edge_values",
+        "_json",
         "_linear",
         "_sparse_linear",
         "_spmm",

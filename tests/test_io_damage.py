@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 
 import eegnn.io
 from eegnn import EEGNN, SASGNN, load, save
+from eegnn.zoo.registry import ENTRIES
 from tests import saved_models
 from tests.saved_models import description
 
@@ -210,3 +211,65 @@ def test_a_folder_is_not_a_model(saved: Path) -> None:
     saved.mkdir()
     with pytest.raises(FileNotFoundError, match=saved.name):
         load(saved)
+
+
+def forge(path: Path, tensors: dict[str, Any], **changes: Any) -> None:
+    """Write a model with other weights and arguments, whose checksums are right."""
+    about = json.loads(description(path).read_text())
+    about["config"] |= changes
+    sums = {"weights": eegnn.io._checksum(tensors)}
+    sums["description"] = eegnn.io._description_checksum(about)
+    description(path).write_text(json.dumps(about))
+    save_file(tensors, path, {eegnn.io.FORMAT: json.dumps(sums)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoder_layers": 10**9}, "decoder_layers must be at most 1000, got 1000000000"),
+        ({"num_layers": 10**9}, "num_layers must be at most 1000"),
+        ({"hidden_channels": 10**9}, "hidden_channels must be at most"),
+        ({"hidden_channels": 2**20}, "was written by another version .* has 1099"),
+        ({"head_channels": "many"}, "head_channels must be an integer, got 'many'"),
+        ({"pool": ["mean"]}, "does not fit EEGNN"),
+    ],
+)
+def test_a_forged_model_is_refused_before_it_is_built(
+    change: dict[str, Any], message: str, saved: Path
+) -> None:
+    forge(saved, load(saved).state_dict(), **change)
+    with pytest.raises(ValueError, match=message):
+        load(saved)
+
+
+@pytest.mark.parametrize("tensors", [{}, {"encoder.weight": torch.arange(3)}])
+def test_weights_that_are_none_are_refused(tensors: dict[str, Any], saved: Path) -> None:
+    forge(saved, tensors)
+    with pytest.raises(ValueError, match=saved.name):
+        load(saved)
+
+
+def test_integers_as_weights_are_refused(saved: Path) -> None:
+    forge(saved, {name: tensor.long() for name, tensor in load(saved).state_dict().items()})
+    with pytest.raises(ValueError, match="holds no floating-point numbers"):
+        load(saved)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_warned_of(value: float, path: Path) -> None:
+    model = EEGNN(3, 8, 2, 5)
+    with torch.no_grad():
+        model.encoder.weight[0, 0] = value
+    save(model, path)
+    with pytest.warns(UserWarning, match=r"holds NaN or infinite weights in encoder\.weight"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_weights_of_every_model_are_counted_without_making_them(name: str) -> None:
+    cls, sizes = eegnn.io.MODELS[ENTRIES[name].kind], {"in_channels": 3, "hidden_channels": 8}
+    config = {**sizes, "out_channels": 2, "num_layers": 3, **ENTRIES[name].options}
+    before = torch.get_rng_state()
+    count = eegnn.io.num_weights(cls, config)
+    assert torch.equal(torch.get_rng_state(), before)  # or a seed would draw other weights
+    assert count == sum(tensor.numel() for tensor in cls(**config).state_dict().values())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import reprlib
+import warnings
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -16,19 +19,36 @@ from eegnn._tracing import is_traced
 _FINITE: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
-def integer(name: str, value: Any, at_least: int) -> int:
-    """Return ``value`` if it is an integer not below ``at_least``."""
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 120
+
+
+def shown(value: Any) -> str:
+    """Return the ``repr`` of a value for a message; of a long one, its beginning and its end."""
+    return _REPR.repr(value)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message; of very many the first, and of very long ones the beginning."""
+    first = [str(name)[:80] for name in islice(names, 51)]
+    return ", ".join(first[:50] + ["…"] * (len(first) > 50)) or "nothing"
+
+
+def integer(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
+    """Return ``value`` if it is an integer in this range."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
+    if at_most is not None and value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}, got {value}")
     return value
 
 
 def number(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """Return ``value`` if it is a finite number in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
     if not (low <= value <= high and math.isfinite(value)):
         span = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f"at least {low:g}"
         raise ValueError(f"{name} must be {span}, got {value}")
@@ -38,14 +58,16 @@ def number(name: str, value: Any, low: float, high: float = math.inf) -> float:
 def boolean(name: str, value: Any) -> bool:
     """Return ``value`` if it is True or False."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
 def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return ``value`` if it is one of ``choices``."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}"
+        )
     return value
 
 
@@ -58,6 +80,10 @@ def tensor(name: str, value: Any) -> None:
         )
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got {value.layout}: use {name}.to_dense()")
+    if value.is_meta:
+        raise ValueError(f"{name} is on the device meta, where tensors have no values")
 
 
 def features(name: str, value: Any, rows: int | None, channels: int, dtype: torch.dtype) -> None:
@@ -78,20 +104,33 @@ def features(name: str, value: Any, rows: int | None, channels: int, dtype: torc
 
 
 def finite(name: str, value: Tensor) -> None:
-    """Refuse a matrix with NaN or infinite entries.
+    """Refuse a matrix with NaN or infinite entries, or with such that overflow when multiplied.
 
-    A tensor is looked at once, and again when its version counter tells of a change: on a GPU every
-    look waits for the device. Where operators are traced there is nothing to look at.
+    Entries that leave less than three digits of precision after the point are warned of. A tensor
+    is looked at once, and again when its version counter tells of a change: on a GPU every look
+    waits for the device. Where operators are traced there is nothing to look at.
     """
-    if is_traced():
+    if is_traced() or not value.numel():
         return
     if not value.is_inference() and _FINITE.get(value) == value._version:
         return
-    # One fast pass: a sum is finite unless an entry is not, or the entries are astronomically big.
     entries = value.values() if value.layout == torch.sparse_csr else value
-    if not math.isfinite(entries.detach().sum()) and not bool(entries.isfinite().all()):
+    if not entries.numel():
+        return
+    low, high = torch.stack(torch.aminmax(entries.detach())).tolist()
+    largest, info = max(-low, high), torch.finfo(value.dtype)
+    if not math.isfinite(largest):
         row = int((~value.to_dense().isfinite()).any(dim=1).nonzero()[0])
         raise ValueError(f"{name} holds NaN or infinite values, first in row {row}")
+    if info.bits >= 32 and largest > 1e-3 / info.eps:
+        if largest > info.max**0.5:
+            raise ValueError(f"{name} holds values as large as {largest:g}: standardize it")
+        warnings.warn(
+            f"{name} holds values beyond {1e-3 / info.eps:.0e}, of which {value.dtype} keeps few "
+            f"digits, so that results are inexact: standardize it, as by standardize=true in "
+            f"training",
+            stacklevel=2,
+        )
     trust(value)
 
 

@@ -12,6 +12,9 @@ from torch_geometric.utils import to_edge_index
 from eegnn import _check
 from eegnn._tracing import is_traced
 
+#: Graphs of a batch that may have no nodes. Results have a row for each of them.
+MAX_EMPTY_GRAPHS = 2**20
+
 
 def from_sparse(matrix: Any, num_nodes: int | None) -> tuple[Tensor, Tensor | None]:
     """Return the edges of a sparse adjacency matrix as ``edge_index``, and their weights.
@@ -88,8 +91,13 @@ def check_values(
         if num_graphs not in (None, 1):
             raise ValueError(f"{num_graphs} graphs need batch, the graph of each node")
         return None, 1, bool(has_loops)
-    num_graphs = last + 1 if num_graphs is None else num_graphs
-    return batch, _check.integer("num_graphs", num_graphs, at_least=last + 1), bool(has_loops)
+    most = num_nodes + MAX_EMPTY_GRAPHS
+    if last >= most:
+        raise ValueError(f"batch holds the graph {last}, but there are only {num_nodes} nodes")
+    count = _check.integer(
+        "num_graphs", last + 1 if num_graphs is None else num_graphs, last + 1, most
+    )
+    return batch, count, bool(has_loops)
 
 
 def _check_range(low: int, high: int, num_nodes: int) -> None:

@@ -108,7 +108,8 @@ class _Seen:
             return known is batch
         if self.batch is not None and self.batch == _reference(batch):  # no look at a GPU's memory
             return True
-        return batch.dtype in (torch.int64, torch.int32) and torch.equal(known, batch.long())
+        comparable = batch.dtype in (torch.int64, torch.int32) and batch.layout == torch.strided
+        return comparable and batch.device == known.device and torch.equal(known, batch.long())
 
 
 def _reference(tensor: Tensor | None) -> _Reference | None:

@@ -6,6 +6,7 @@ Everything inside the library receives an :class:`Adjacency` and trusts it.
 from __future__ import annotations
 
 import copy
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,8 @@ from eegnn._spmm import spmm
 from eegnn._tracing import is_traced
 
 Norm = Literal["sym", "mean", "sum"]
+#: Entries of the matrix are numbered by ``int64``.
+MAX_NODES = math.isqrt(2**63 - 1)
 
 
 class Adjacency:
@@ -138,7 +141,7 @@ class Adjacency:
         edge_index = check_edge_index(edge_index)
         if num_nodes is None:
             num_nodes = infer_num_nodes(edge_index, batch)
-        n = _check.integer("num_nodes", num_nodes, at_least=0)
+        n = _check.integer("num_nodes", num_nodes, at_least=0, at_most=MAX_NODES)
         batch, num_graphs, has_loops = check_values(edge_index, n, batch, num_graphs)
         key, listed = _entries(edge_index, n, directed, has_loops, batch)
         row, col = key // max(n, 1), key % max(n, 1)

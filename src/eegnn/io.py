@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import re
 import secrets
+import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
+from eegnn import _json
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.registry import Classes
 
@@ -22,6 +27,8 @@ from eegnn.zoo.registry import Classes
 MODELS: Mapping[str, type[GraphModel]] = Classes()
 FORMAT = "eegnn-model"
 VERSION = 2
+#: A file may become this large in memory, or this many times as large as it is on disk.
+MAX_BYTES, MAX_RATIO = 2**30, 100
 
 
 def save(model: GraphModel, path: str | os.PathLike[str]) -> None:
@@ -86,15 +93,50 @@ def load(
             f"replaced"
         )
     try:
-        model = known[about["model"]](**about["config"])
-    except (TypeError, ValueError) as error:
+        num_built = num_weights(known[about["model"]], about["config"])
+    except Exception as error:  # a constructor may raise anything for arguments of any type
         raise ValueError(f"{description} does not fit {about['model']}: {error}") from error
-    model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))  # not of a counter
+    num_stored = sum(tensor.numel() for tensor in tensors.values())
+    other_version = f"{weights} was written by another version of eegnn: "
+    if num_built != num_stored:
+        raise ValueError(f"{other_version}the model has {num_built} weights, it {num_stored}")
+    model = known[about["model"]](**about["config"])
+    model.to(_float_type(weights, tensors))
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise ValueError(f"{weights} was written by another version of eegnn: {error}") from error
+        raise ValueError(f"{other_version}{error}") from error
     return model.to(map_location).eval()
+
+
+def num_weights(cls: type[GraphModel], config: dict[str, Any]) -> int:
+    """Return how many numbers the state of a model has, without memory for any of them."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        return sum(tensor.numel() for tensor in cls(**config).state_dict().values())
+
+
+def check_size(name: str, size: int, on_disk: int) -> None:
+    """Refuse a file that needs more memory than :data:`MAX_BYTES`, and far more than it is large.
+
+    A few bytes of a compressed file can stand for any number of them.
+    """
+    if size > max(MAX_BYTES, MAX_RATIO * on_disk):
+        raise ValueError(
+            f"{name} has {on_disk:,} bytes but would need {size:,} in memory, and more than "
+            f"{MAX_RATIO} times its size is refused above {MAX_BYTES:,}: save it without "
+            f"compression, as numpy.savez does"
+        )
+
+
+def check_archive(file: Path | io.BytesIO, name: str) -> None:
+    """:func:`check_size` for what a zip file says of the sizes of its parts."""
+    on_disk = file.stat().st_size if isinstance(file, Path) else file.getbuffer().nbytes
+    try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except Exception as error:  # bytes from anywhere make it raise several kinds of exception
+        raise ValueError(f"{name} is damaged: its table of contents cannot be read") from error
+    check_size(name, size, on_disk)
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
@@ -120,6 +162,33 @@ def write_atomically(path: Path, content: bytes, durable: bool = True) -> None:
         raise
 
 
+def load_tensors(file: Path | io.BytesIO, name: str) -> Any:
+    """Read tensors and plain values from a file by ``torch.save``; nothing else is unpickled.
+
+    Args:
+        file: a path, or the content.
+        name: what messages call it.
+
+    Raises:
+        ValueError: the file is damaged, or holds something else. What PyTorch says then is not
+            repeated: it advises to execute the file.
+    """
+    if zipfile.is_zipfile(file):  # as all that torch.save has written for years
+        check_archive(file, name)
+    if not isinstance(file, Path):
+        file.seek(0)  # the two above have moved in it
+    try:
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # bytes from anywhere make it raise a dozen kinds of exception
+        needed = re.search(r"GLOBAL ([\w.]{1,100})", str(error))
+        if needed is None:
+            raise ValueError(f"{name} is damaged, or was not written by torch.save") from error
+        raise ValueError(
+            f"{name} holds {needed[1]}, which is not loaded, for it could execute code: save "
+            f"tensors alone, such as by torch.save(data.to_dict(), path)"
+        ) from error
+
+
 def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     weights = Path(path)
     if weights.suffix != ".safetensors":
@@ -128,10 +197,7 @@ def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
 
 
 def _read_description(path: Path, known: Mapping[str, type[GraphModel]]) -> dict[str, Any]:
-    try:
-        about: Any = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
+    about = _json.read(path, Any)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} does not describe an EEGNN model")
     version = about.get("version")
@@ -164,11 +230,26 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise ValueError(f"{path} does not hold the weights of an EEGNN model")
     try:
         sums = json.loads(metadata[FORMAT])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: its checksums cannot be read") from error
     if not isinstance(sums, dict) or sums.get("weights") != _checksum(tensors):
         raise ValueError(f"{path} is damaged: its weights do not match their checksum")
     return tensors, sums
+
+
+def _float_type(path: Path, tensors: dict[str, Tensor]) -> torch.dtype:
+    """The type of the weights, of which a warning says if they are no numbers."""
+    floats = {name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()}
+    if not floats:
+        raise ValueError(f"{path} is damaged: it holds no floating-point numbers")
+    broken = [name for name, tensor in floats.items() if not bool(tensor.isfinite().all())]
+    if broken:
+        warnings.warn(
+            f"{path} holds NaN or infinite weights in {', '.join(broken[:3])}: training went "
+            f"wrong, and predictions will be no numbers",
+            stacklevel=3,
+        )
+    return next(iter(floats.values())).dtype
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from eegnn import __version__
 from eegnn.bench import training
 from eegnn.cli import app
+from eegnn.cli.app import print_json
 from eegnn.cli.options import MODEL
 from eegnn.cli.train import Trackers
 from eegnn.train.models import NAMES
@@ -201,3 +202,20 @@ def test_failure_is_one_sentence_before_any_work(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("eegnn: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_names_of_ten_thousand_letters_are_cut(tmp_path: Path) -> None:
+    done = run("train", "x" * 10_000)
+    assert done.returncode == 2
+    assert len(done.stderr) < 1000
+    (tmp_path / "nodes.csv").write_text("y" * 9_000 + ",y\n" + "z" * 9_000 + ",1\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,0\n")
+    done = run("train", "--input", str(tmp_path))
+    assert done.returncode == 1
+    assert "nodes.csv" in done.stderr
+    assert len(done.stderr) < 2000
+
+
+def test_json_never_holds_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json(score=float("nan"), exits={"mean": float("inf")})
+    assert capsys.readouterr().out == '{"score": null, "exits": {"mean": null}}\n'

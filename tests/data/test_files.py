@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import zipfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -311,3 +312,51 @@ def test_arrays_of_numpy_in_data_are_named(tmp_path: Path) -> None:
 def test_the_documented_endings_are_those_of_the_table() -> None:
     text = read_problem.__doc__ or ""
     assert all(f"``{ending}``" in text for ending in FORMATS if ending != "folder")
+
+
+def test_a_small_file_that_would_need_much_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eegnn.io.MAX_BYTES", 10**6)
+    edges = np.zeros((2, 1), dtype=np.int64)
+    np.savez_compressed(
+        tmp_path / "a.npz", x=np.zeros((10**6, 1), dtype=np.float32), edge_index=edges
+    )
+    expanded = {"x": torch.zeros(1, 1).expand(10**6, 10**6), "edge_index": torch.from_numpy(edges)}
+    torch.save(expanded, tmp_path / "b.pt")
+    (tmp_path / "c.edges").write_text("0 99999999999999\n")
+    nodes = "".join(f'<node id="{k}"><data key="k{k}">1</data></node>' for k in range(300))
+    keys = "".join(f'<key id="k{k}" for="node" attr.name="k{k}"/>' for k in range(300))
+    (tmp_path / "d.graphml").write_text(f"<graphml>{keys}<graph>{nodes}</graph></graphml>")
+    for name in ("a.npz", "b.pt", "c.edges", "d.graphml"):
+        with pytest.raises(ValueError, match=rf"{name} has [\d,]+ bytes but would need [\d,]+ in"):
+            read_problem(tmp_path / name)
+
+
+def test_a_large_file_may_need_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eegnn.io.MAX_BYTES", 10)
+    write_npz(tmp_path / "a.npz", graph())
+    read_problem(tmp_path / "a.npz")
+
+
+def test_a_compressed_file_of_tensors_is_not_inflated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eegnn.io.MAX_BYTES", 10**6)
+    torch.save(graph().to_dict(), tmp_path / "a.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "a.pt") as old,
+        zipfile.ZipFile(tmp_path / "b.pt", "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for part in old.infolist():
+            new.writestr(part.filename, old.read(part))
+        new.writestr("a/data/99", bytes(10**7))
+    with pytest.raises(ValueError, match=r"b\.pt has [\d,]+ bytes but would need"):
+        read_problem(tmp_path / "b.pt")
+
+
+def test_pytorch_is_not_quoted_with_its_advice_to_execute_a_file(tmp_path: Path) -> None:
+    torch.save(np.array([1.0]), tmp_path / "a.pt")
+    with pytest.raises(ValueError, match="could execute code") as caught:
+        read_problem(tmp_path / "a.pt")
+    assert "weights_only" not in str(caught.value)

@@ -9,9 +9,10 @@ from eegnn.data.registry import find as find_dataset
 from eegnn.experiments import registry
 from eegnn.experiments.registry import EXPERIMENTS, by_cost, find, missing_data
 from eegnn.io import MODELS
-from eegnn.studies.experiment import NO_MODEL, CellResult, Scope
+from eegnn.studies.experiment import CellResult, Scope
 from eegnn.train.config import make_config
 from eegnn.train.models import NAMES
+from eegnn.train.schemas import NO_MODEL
 
 SCOPES = {"full": Scope(), "quick": Scope(quick=True)}
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -75,9 +76,51 @@ def test_opposite_infinities_do_not_cancel() -> None:
         build("SASGNN")(x, EDGE_INDEX)
 
 
-def test_huge_but_finite_features_are_not_refused() -> None:
-    x = torch.full((NUM_NODES, 5), 3e38)  # their sum is infinite, they are not
-    assert build("SASGNN").predict(x, NO_EDGES)[0].shape == (NUM_NODES, 3)
+def test_features_whose_products_overflow_are_refused() -> None:
+    x = torch.full((NUM_NODES, 5), 3e38)
+    with pytest.raises(ValueError, match=r"x holds values as large as 3e\+38: standardize it"):
+        build("SASGNN").predict(x, NO_EDGES)
+    with pytest.warns(UserWarning, match="standardize"):  # double precision can multiply them
+        build("SASGNN").double().predict(x.double(), NO_EDGES)
+
+
+def test_features_of_which_few_digits_are_kept_are_warned_of() -> None:
+    model, x = build("SASGNN"), torch.full((NUM_NODES, 5), 1e6)
+    with pytest.warns(UserWarning, match="x holds values beyond .*: standardize it"):
+        model.predict(x, NO_EDGES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(x, NO_EDGES)  # once for a tensor
+        model.double().predict(x.double(), NO_EDGES)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("x", features().to_sparse(), "x must be a dense tensor, got torch.sparse_coo"),
+        ("batch", torch.zeros(NUM_NODES).long().to_sparse(), "batch must be a dense tensor"),
+        ("edge_weight", torch.ones(10).to_sparse(), "edge_weight must be a dense tensor"),
+        ("batch", torch.full((NUM_NODES,), 10**14), "batch holds the graph 100000000000000, but"),
+    ],
+)
+def test_tensors_without_plain_values_are_refused(argument: str, value: Any, message: str) -> None:
+    model = build("SASGNN")
+    model(features(), EDGE_INDEX, batch=torch.zeros(NUM_NODES).long())  # now the graph is known
+    with pytest.raises((TypeError, ValueError), match=message):
+        model(**{"x": features(), "edge_index": EDGE_INDEX, argument: value})
+
+
+def test_a_graph_without_values_or_with_too_many_nodes_is_refused() -> None:
+    with pytest.raises(ValueError, match="edge_index is on the device meta"):
+        Adjacency.from_edge_index(EDGE_INDEX.to("meta"))
+    with pytest.raises(ValueError, match="num_nodes must be at most"):
+        Adjacency.from_edge_index(torch.tensor([[0], [10**14]]))
+
+
+def test_an_x_of_three_dimensions_is_named_and_not_the_batch() -> None:
+    batch = torch.zeros(NUM_NODES).long()
+    with pytest.raises(ValueError, match=r"x must have shape \[7, 5\], got \[1, 7, 5\]"):
+        build("SASGNN")(features().unsqueeze(0), EDGE_INDEX, batch=batch)
 
 
 @pytest.mark.parametrize("rows", [NUM_NODES - 1, NUM_NODES + 1, 0])

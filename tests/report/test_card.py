@@ -56,7 +56,7 @@ def test_data_of_the_list_have_their_source_and_paths_are_not_shown(
 ) -> None:
     run = trained(tmp_path / "run", node_problem(), monkeypatch)
     path = run / "config.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = RunFolder(run).about()
     for dataset, name, source in (
         (
             "tolokers",

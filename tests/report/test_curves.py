@@ -15,18 +15,17 @@ from matplotlib.lines import Line2D
 from eegnn.report.curves import draw_curves
 from eegnn.train.run import RunFolder
 from tests.train.problems import small_config
+from tests.train.records import SUMMARY, line_of
 
 LINES: list[dict[str, Any]] = [
     {
-        "epoch": epoch,
-        "loss": 1.0 / epoch,
+        **line_of(epoch),
         "val": 0.5 + 0.1 * (epoch == 3),
         "exit_quantiles": [1.0, float(1 + epoch % 4), 4.0],
         "grad": {"confidence": 0.1, "temperature": 0.1, "backbone": 1.0},
     }
     for epoch in range(1, 6)
 ]
-SUMMARY = {"metric": "roc_auc", "best_epoch": 3, "val": 0.6, "test": 0.55}
 
 
 def written(path: Path, lines: list[dict[str, Any]], summary: Any = None, **settings: Any) -> Path:

@@ -13,6 +13,7 @@ from eegnn.studies.quantities import Quantity
 from eegnn.train.config import Config
 from tests.studies import tiny
 from tests.studies.tiny import config
+from tests.train.records import SUMMARY
 
 OTHER = replace(tiny.EXPERIMENT, name="tiny-more", cells=lambda scope: tiny.cells(scope)[1:])
 
@@ -21,7 +22,10 @@ def write(path: Path, wanted: Config, test: float = 0.1, **more: Any) -> None:
     """Add a line; ``settings`` changes its configuration."""
     settings = wanted.model_dump() | more.pop("settings", {})
     with path.open("a") as file:
-        file.write(json.dumps({"test": test, "metric": "mse", "config": settings, **more}) + "\n")
+        file.write(
+            json.dumps({**SUMMARY, "test": test, "metric": "mse", "config": settings, **more})
+            + "\n"
+        )
 
 
 def superseded(found: Collection) -> dict[str, list[CellResult]]:

@@ -12,6 +12,7 @@ from eegnn.train.config import Config
 from eegnn.train.results import append_result
 from eegnn.train.run import RunFolder
 from tests.studies import tiny
+from tests.train.records import SUMMARY
 
 TINY = replace(tiny.EXPERIMENT, why="Two epochs are few.")
 
@@ -20,7 +21,7 @@ def run(folder: Path, config: Config, test: float) -> RunFolder:
     """A finished run that was never trained."""
     made = RunFolder(folder)
     made.start(config, "classification")
-    made.write_summary({"dataset": config.dataset, "test": test, "exits": {}, "seconds": 90.0})
+    made.write_summary({**SUMMARY, "dataset": config.dataset, "test": test})
     return made
 
 

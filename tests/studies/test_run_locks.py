@@ -22,6 +22,7 @@ from eegnn.train.loop import TrainingError
 from eegnn.train.results import read_results
 from tests.postgres import postgres
 from tests.studies.tiny import config
+from tests.train.records import SUMMARY
 
 needs_fork = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 KEY = "0123456789abcdef" * 4
@@ -187,7 +188,7 @@ def test_what_was_known_before_is_shared(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = ResultStore(tmp_path / "a", "tiny")
-    old.add({"test": 0.5, "config": config().model_dump()})
+    old.add({**SUMMARY, "config": config().model_dump()})
     monkeypatch.setattr(runner, "train", None)
     for machine in ("a", "a", "b"):
         store = ResultStore(tmp_path / machine, "tiny")

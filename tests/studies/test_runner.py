@@ -12,13 +12,14 @@ import pytest
 from eegnn.compute import Compute
 from eegnn.nn.model import GraphModel
 from eegnn.studies import runner
-from eegnn.studies.experiment import NO_MODEL, Measurement, Scope
+from eegnn.studies.experiment import Measurement, Scope
 from eegnn.studies.runner import Runner, train_command
 from eegnn.studies.store import ResultStore, key_of
 from eegnn.train.batches import Batches
 from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import read_results
+from eegnn.train.schemas import NO_MODEL
 from tests.studies import tiny
 from tests.studies.test_run_locks import process_that_holds
 from tests.studies.tiny import config

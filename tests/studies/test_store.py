@@ -15,11 +15,12 @@ from eegnn.train.models import NAMES
 from eegnn.train.run import RunFolder
 from tests.studies import tiny
 from tests.studies.tiny import config
+from tests.train.records import SUMMARY
 
 
 def write(path: Path, settings: dict[str, Any], test: float) -> None:
     with path.open("a") as file:
-        file.write(json.dumps({"test": test, "config": settings}) + "\n")
+        file.write(json.dumps({**SUMMARY, "test": test, "config": settings}) + "\n")
 
 
 def score(store: ResultStore, wanted: Config) -> float | None:
@@ -50,7 +51,8 @@ def test_the_cost_of_exits_decides_runs_of_models_that_learn_them(model: str) ->
 
 
 def test_a_run_keeps_the_defaults_it_was_done_with(tmp_path: Path) -> None:
-    line = {"test": 0.1, "config": with_options().model_dump(), "options": {"step_size": 0.123}}
+    about = {"config": with_options().model_dump(), "options": {"step_size": 0.123}}
+    line = {**SUMMARY, "test": 0.1, **about}
     (tmp_path / "old.jsonl").write_text(json.dumps(line) + "\n")
     store = ResultStore(tmp_path, "mine")
     assert store.find(with_options()) is None

@@ -8,6 +8,7 @@ from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Ta
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.quantities import LOG10_MSE, RunRecord
 from eegnn.train.config import Config, make_config
+from tests.train.records import SUMMARY
 
 DATASET = "transfer-line-3@0.01"
 
@@ -30,7 +31,7 @@ def record(test: float, split: int = 0, commit: str = "1111111aaaaa") -> RunReco
     """A record as the store has it."""
     config = {"dataset": DATASET, "model": "gcn", "split": split, "seed": 0}
     about = {"commit": commit, "source": f"tiny.jsonl:{split + 1}", "command": "eegnn train x"}
-    return {"test": test, "val": 0.5, "config": config, **about}
+    return {**SUMMARY, "test": test, "val": 0.5, "config": config, **about}
 
 
 def cells(scope: Scope) -> list[Cell]:

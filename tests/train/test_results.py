@@ -6,12 +6,13 @@ import pytest
 from eegnn.train.config import make_config
 from eegnn.train.results import append_result, find_result, read_results
 from eegnn.train.run import RunFolder
+from tests.train.records import SUMMARY
 
 
 def finished(path: Path, seed: int) -> RunFolder:
     folder = RunFolder(path)
     folder.start(make_config({"dataset": "texas", "seed": seed}), "classification")
-    folder.write_summary({"test": 0.5 + seed, "metric": "accuracy"})
+    folder.write_summary({**SUMMARY, "test": 0.5 + seed})
     return folder
 
 
@@ -54,7 +55,7 @@ def test_lines_are_json(tmp_path: Path) -> None:
 def test_a_younger_setting_had_its_default(tmp_path: Path) -> None:
     folder, path = finished(tmp_path / "run", 0), tmp_path / "results.jsonl"
     append_result(path, folder, "")
-    line = json.loads(path.read_text())
+    (line,) = read_results(path)
     del line["config"]["clip_norm"]
     path.write_text(json.dumps(line) + "\n")
     config = folder.config()

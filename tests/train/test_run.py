@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +14,15 @@ from eegnn import SASGNN, __version__, save
 from eegnn.train import run
 from eegnn.train.run import RunFolder, commit
 from tests.train.problems import small_config
+from tests.train.records import SUMMARY, line_of, state_after
+
+
+def state_of(folder: RunFolder, epochs: int = 0) -> dict[str, Any]:
+    """A state that has all entries."""
+    state = state_after(folder, epochs)
+    state["progress"] |= {"best_epoch": 0, "best_val": None, "seconds": 0.0}
+    tensors = {"model": {"w": torch.arange(3.0)}, "order": torch.zeros(1), "random": torch.zeros(1)}
+    return {**state, **tensors, "optimizer": {}, "scheduler": {}, "config": "{}"}
 
 
 @pytest.fixture
@@ -101,15 +111,49 @@ def test_a_damaged_configuration_is_named(content: bytes, folder: RunFolder) -> 
 
 def test_a_state_is_read_back(folder: RunFolder) -> None:
     assert folder.state() is None
-    state: dict[str, Any] = {
-        "model": {"w": torch.arange(3.0)},
-        "progress": {"epoch": 1, "best_val": None},
-    }
+    state = state_of(folder)
     folder.write_state(state)
     found = folder.state()
     assert found is not None
     assert torch.equal(found["model"]["w"], state["model"]["w"])
     assert found["progress"] == state["progress"]
+
+
+@pytest.mark.parametrize("key", ["model", "optimizer", "order", "random", "progress", "metrics"])
+def test_a_state_without_an_entry_is_refused(key: str, folder: RunFolder) -> None:
+    state = state_of(folder)
+    del state[key]
+    folder.write_state(state)
+    with pytest.raises(ValueError, match=rf"state\.pt is damaged: {key}: field required"):
+        folder.state()
+
+
+def test_a_metric_that_was_changed_is_refused_wherever_it_is_read(folder: RunFolder) -> None:
+    folder.append_metrics(line_of(1))
+    folder.write_state(state_of(folder, epochs=1))
+    path = folder.path / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"val": 0.5', '"val": 0.6'))
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: it was changed"):
+        folder.metrics()
+
+
+@pytest.mark.parametrize("name", ["config.json", "summary.json"])
+def test_a_digit_that_was_changed_is_found(name: str, folder: RunFolder) -> None:
+    folder.write_summary(SUMMARY)
+    path = folder.path / name
+    path.write_text(path.read_text().replace('"epochs": 5', '"epochs": 4'))
+    with pytest.raises(ValueError, match=rf"{name} is damaged: it was changed .*remove its entry"):
+        folder.config() if name == "config.json" else folder.summary()
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "{}", "[" * 100_000, '{"val": "high"}'])
+@pytest.mark.parametrize("name", ["summary.json", "metrics.jsonl"])
+def test_records_of_another_kind_are_refused_by_name(
+    name: str, content: str, folder: RunFolder
+) -> None:
+    (folder.path / name).write_text(content)
+    with pytest.raises(ValueError, match=rf"{re.escape(name)}.* is damaged: "):
+        getattr(folder, name.split(".")[0])()
 
 
 class Bomb:
@@ -129,7 +173,7 @@ def test_a_state_with_code_is_refused_and_not_run(folder: RunFolder) -> None:
 
 def test_metrics_are_appended_and_read_back(folder: RunFolder) -> None:
     assert folder.metrics() == []
-    lines = [{"epoch": k, "loss": 1 / k} for k in (1, 2, 3)]
+    lines = [line_of(k) for k in (1, 2, 3)]
     for line in lines:
         folder.append_metrics(line)
     assert folder.metrics() == lines
@@ -139,29 +183,39 @@ def test_metrics_are_appended_and_read_back(folder: RunFolder) -> None:
 @pytest.mark.parametrize("epochs", [0, 2, 3])
 def test_unfinished_epochs_are_forgotten(epochs: int, folder: RunFolder) -> None:
     for k in (1, 2, 3):
-        folder.append_metrics({"epoch": k})
-    folder.truncate_metrics(epochs)
+        folder.append_metrics(line_of(k))
+    folder.truncate_metrics(state_after(folder, epochs))
     assert [line["epoch"] for line in folder.metrics()] == [1, 2, 3][:epochs]
 
 
 def test_a_line_that_was_cut_is_forgotten_if_its_epoch_was_not_finished(folder: RunFolder) -> None:
-    (folder.path / "metrics.jsonl").write_text('{"epoch": 1}\n{"epo')
-    folder.truncate_metrics(1)
-    assert folder.metrics() == [{"epoch": 1}]
+    folder.append_metrics(line_of(1))
+    with (folder.path / "metrics.jsonl").open("a") as file:
+        file.write('{"epo')
+    folder.truncate_metrics(state_after(folder, 1))
+    assert folder.metrics() == [line_of(1)]
 
 
 @pytest.mark.parametrize("content", ["", '{"epoch": 1}\n', '{"epoch": 1}\n{"epoch": 2}'])
 def test_missing_lines_of_finished_epochs_are_an_error(content: str, folder: RunFolder) -> None:
     (folder.path / "metrics.jsonl").write_text(content)
     with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: 2 epochs were finished"):
-        folder.truncate_metrics(2)
+        folder.truncate_metrics({"progress": {"epoch": 2}, "metrics": ""})
     assert (folder.path / "metrics.jsonl").read_text() == content
 
 
 def test_a_summary_is_read_back(folder: RunFolder) -> None:
     assert folder.summary() is None
-    folder.write_summary({"test": 0.5, "exits": {"max": 3}})
-    assert folder.summary() == {"test": 0.5, "exits": {"max": 3}}
+    folder.write_summary(SUMMARY)
+    assert folder.summary() == SUMMARY
+
+
+def test_a_score_that_is_not_a_number_is_null_on_disk_and_nan_when_read(folder: RunFolder) -> None:
+    folder.write_summary({**SUMMARY, "test": math.nan})
+    assert json.loads((folder.path / "summary.json").read_text())["test"] is None
+    found = folder.summary()
+    assert found is not None
+    assert math.isnan(found["test"])
 
 
 def test_the_best_model_is_loaded(folder: RunFolder) -> None:

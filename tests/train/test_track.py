@@ -9,29 +9,16 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eegnn.train.run import RunFolder
 from eegnn.train.track import TRACKERS, Tracker
 from tests.train.problems import Killed, small_config
+from tests.train.records import line_of, state_after
 from tests.train.tracker_packages import stand_ins
 
 Curves = dict[str, dict[int, float]]
-
-
-def line_of(epoch: int) -> dict[str, Any]:
-    return {
-        "epoch": epoch,
-        "loss": 1.0 / epoch,
-        "val": 0.5,
-        "test": None if epoch == 2 else 0.25,
-        "exit_mean": 2.5,
-        "exit_quantiles": [1.0, 2.0, 4.0],
-        "grad": {"confidence": 0.125},
-        "lr": 0.01,
-    }
 
 
 @pytest.fixture
@@ -54,7 +41,7 @@ def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 def live(name: str, run: RunFolder, first: int, last: int, killed: bool = False) -> None:
     """A life of a run: the records are cut to the epochs before it, and it does some more."""
-    run.truncate_metrics(first - 1)
+    run.truncate_metrics(state_after(run, first - 1))
     with Tracker(name, run.path) as record:
         for epoch in range(first, last + 1):
             run.append_metrics(line_of(epoch))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from eegnn import _check
+from eegnn import _check, _json
 from eegnn.analysis.exit_rule import (
     Curve,
     Point,
@@ -178,7 +175,7 @@ def calibrate_run(run: Path, data_dir: Path | None = None, compute: Compute = CP
 def write_calibration(run: Path, calibration: Calibration) -> Path:
     """Write ``calibration.json`` into the folder of a run, and return its path."""
     path = run / "calibration.json"
-    write_atomically(path, (json.dumps(calibration.as_dict(), indent=2) + "\n").encode())
+    write_atomically(path, _json.to_file(calibration.as_dict()))
     return path
 
 
@@ -187,11 +184,7 @@ def read_calibration(run: Path) -> Calibration | None:
     path = run / "calibration.json"
     if not path.is_file():
         return None
-    try:
-        found = TypeAdapter(Calibration).validate_python(json.loads(path.read_bytes()))
-    except ValueError as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} is damaged ({reason}): remove it and calibrate again") from error
+    found = _json.read(path, Calibration, ": remove it and calibrate again")
     return found if found.weights == _checksum(run) else None
 
 

@@ -13,6 +13,7 @@ from eegnn import _check
 from eegnn.analysis.layers import LayerOutputs
 from eegnn.nn.exit_rule import wants_to_leave
 from eegnn.train.metrics import score_of
+from eegnn.train.schemas import Number
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Point:
     threshold: float | None  #: its ``exit_threshold``; ``None`` for the model's own rule
     max_layers: int | None  #: ``None`` for the whole budget
     cost: float  #: mean exit layer as a share of the budget L
-    score: float  #: in the metric of the problem
+    score: Number  #: in the metric of the problem
 
     @property
     def knobs(self) -> dict[str, Any]:

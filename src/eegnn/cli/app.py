@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -20,6 +20,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer.core import TyperGroup
 
 from eegnn import __version__
+
+#: Characters of an argument on the command line; no path is longer.
+MAX_ARGUMENT = 4096
 
 
 class _Commands(TyperGroup):
@@ -128,15 +131,21 @@ def command_line() -> str:
 
 
 def print_json(**fields: Any) -> None:
-    """Print one JSON object, the last line of standard output."""
-    print(json.dumps(fields), flush=True)
+    """Print one JSON object, the last line of standard output; NaN, which JSON lacks, is null."""
+    from eegnn._json import to_json
+
+    print(to_json(fields), flush=True)
 
 
 def main() -> None:
     """Run the command line; a failure is one sentence and exit code 1."""
     if "LOCAL_RANK" not in os.environ:
         _stop_as_ctrl_c_does()
-    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {_one_line(message)}\n"
+    for argument in sys.argv[1:]:
+        if len(argument) > MAX_ARGUMENT:
+            print(f"eegnn: an argument is too long: {_one_line(argument)}", file=sys.stderr)
+            sys.exit(2)
     try:
         with _quiet_unless_main_rank():
             app()
@@ -167,4 +176,12 @@ def _failure(error: Exception) -> str | int:
         if launched_by_torchrun() and not is_first_failure():
             return 1
     # The first process may just be showing its progress, on a line that has to end.
-    return f"\neegnn: {error}" if _is_other_rank() else f"eegnn: {error}"
+    line_end = "\n" if _is_other_rank() else ""
+    return f"{line_end}eegnn: {_one_line(error)}"
+
+
+def _one_line(message: object) -> str:
+    """A message without line breaks, in which names that are very long are cut, and so is it."""
+    text = re.sub(r"\s*\n\s*", " ", str(message))
+    text = re.sub(r"\S{600,}", lambda word: f"{word[0][:200]}…{word[0][-200:]}", text)
+    return text if len(text) <= 4000 else f"{text[:3000]} … {text[-500:]}"

@@ -201,7 +201,7 @@ def bench_on_demand(
         1,
         10,
         100,
-    ],  # noqa: B006
+    ],
     queries: Annotated[
         int, option("N", "Queries that are timed; fewer of those that take seconds.", min=1)
     ] = 100,

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eegnn.io import write_atomically
+from eegnn._check import listed
+from eegnn.io import check_archive, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -36,8 +37,7 @@ class NamedArrays:
 
     def __getitem__(self, key: str) -> NDArray[Any]:
         if key not in self.arrays:
-            present = ", ".join(self.arrays) or "nothing"
-            raise ValueError(f"{self.source}: {key} is missing; there is {present}")
+            raise ValueError(f"{self.source}: {key} is missing; there is {listed(self.arrays)}")
         return self.arrays[key]
 
     def integers(self, key: str, ndim: int) -> NDArray[np.int64]:
@@ -101,6 +101,7 @@ def read_arrays(path: Path) -> Arrays:
         raise FileNotFoundError(f"{path} does not exist")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not an .npz file, or it is damaged: it was perhaps cut short")
+    check_archive(path, str(path))
     arrays: Arrays = {}
     key = "its table of contents"
     # Bytes from anywhere make the zip and .npy parsers raise a dozen kinds of exception.
@@ -123,7 +124,7 @@ def read_arrays(path: Path) -> Arrays:
 def map_array(path: Path) -> NDArray[Any]:
     """Map an ``.npy`` file into memory, copy on write: rows are read when they are used."""
     try:
-        return np.load(path, mmap_mode="c", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="c")
     except Exception as error:  # as above, and numpy maps no empty array
         raise ValueError(f"{path} is damaged, empty, or no .npy file ({error})") from error
 

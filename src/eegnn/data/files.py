@@ -14,7 +14,6 @@ piece with ``numpy.lib.format.open_memmap``. It is mapped into memory, not read.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -26,10 +25,12 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
+from eegnn._check import listed
 from eegnn.data.arrays import Arrays, NamedArrays, map_array, read_arrays
 from eegnn.data.npz import arrays_from_pyg, graphs_from_arrays, problem_from_arrays
 from eegnn.data.problem import Metric, Problem
 from eegnn.data.tables import ENDS, Table, arrays_from_tables
+from eegnn.io import check_size, load_tensors
 from eegnn.typing import Level, Task
 
 
@@ -116,7 +117,12 @@ def _read(path: Path) -> NamedArrays:
         raise ValueError(
             f"{path} must be a folder with nodes.csv and edges.csv, or a file that ends in {known}"
         )
-    return NamedArrays(str(path), FORMATS[ending](path))
+    try:
+        return NamedArrays(str(path), FORMATS[ending](path))
+    except (ValueError, TypeError, OSError, ImportError):
+        raise
+    except Exception as error:  # bytes from anywhere make parsers raise anything
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from error
 
 
 def _read_npz(path: Path) -> Arrays:
@@ -129,23 +135,19 @@ def _read_npz(path: Path) -> Arrays:
 
 
 def _read_pt(path: Path) -> Arrays:
-    # What PyG's Data consists of; torch.load refuses everything else that is not a tensor.
+    # What PyG's Data consists of; load_tensors refuses everything else that is not a tensor.
     with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
-        try:
-            found = torch.load(path, map_location="cpu", weights_only=True)
-        except Exception as error:  # bytes from anywhere make it raise a dozen kinds of exception
-            needed = re.search(r"GLOBAL ([\w.]+)", str(error))
-            if needed is None:
-                raise ValueError(f"{path} is damaged, or not by torch.save") from error
-            raise ValueError(
-                f"{path} holds {needed[1]}, which is not loaded, for it could execute code; "
-                f"torch.save(data.to_dict(), path) writes tensors alone"
-            ) from error
+        found = load_tensors(path, str(path))
     graphs = Data.from_dict(found) if isinstance(found, dict) else found
     if not isinstance(graphs, Data | list):
         raise TypeError(
             f"{path} must hold a PyG Data or a list of them, got {type(graphs).__name__}"
         )
+    listed = [graphs] if isinstance(graphs, Data) else graphs
+    values = [value for graph in listed if isinstance(graph, Data) for _, value in graph]
+    # A tensor whose stride is 0 has any number of rows in a few bytes.
+    size = sum(value.nbytes for value in values if isinstance(value, torch.Tensor))
+    check_size(str(path), size, path.stat().st_size)
     return arrays_from_pyg(str(path), graphs).arrays
 
 
@@ -179,6 +181,7 @@ def _read_edge_list(path: Path) -> Arrays:
         raise ValueError(f"{path} must hold lines of two or three columns, as an edge list")
     edges = _table(path, [*ENDS, "weight"][: len(rows[0][1])], rows)
     last = max(edges.numbers(end).max() for end in ENDS)
+    check_size(str(path), 100 * int(last), path.stat().st_size)  # a node takes about 100 bytes
     nodes = Table(str(path), {"id": list(range(int(last) + 1))}, str)
     return arrays_from_tables(nodes, edges)
 
@@ -196,7 +199,7 @@ def _text_rows(
 
 def _table(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> Table:
     if len(set(header)) != len(header):
-        raise ValueError(f"{path}: two columns have the same name, there is {', '.join(header)}")
+        raise ValueError(f"{path}: two columns have the same name, there is {listed(header)}")
     for line, cells in rows:
         if len(cells) != len(header):
             raise ValueError(f"{path}, line {line}: expected {len(header)} cells, got {len(cells)}")
@@ -209,8 +212,11 @@ def _table(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> 
 def _read_parquet(path: Path) -> Table:
     parquet = require_parquet()
     try:
+        about = parquet.read_metadata(path)
+        # A Python number takes about 32 bytes.
+        check_size(str(path), 32 * about.num_rows * about.num_columns, path.stat().st_size)
         columns = parquet.read_table(path).to_pydict()
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise ValueError(f"{path} is damaged, or no Parquet file: {error}") from error
     return Table(str(path), columns, lambda row: f"row {row}")
 
@@ -236,21 +242,23 @@ def _read_graphml(path: Path) -> Arrays:
     nodes, edges = graphs[0].findall("{*}node"), graphs[0].findall("{*}edge")
     ids = [node.get("id") for node in nodes]
     ends = [[edge.get(end) for edge in edges] for end in ENDS]
-    features = _attributes(root, "edge", edges)
+    features = _attributes(path, root, "edge", edges)
     if graphs[0].get("edgedefault") == "undirected":
         ends = [ends[0] + ends[1], ends[1] + ends[0]]
         features = {name: cells * 2 for name, cells in features.items()}
     columns = {**features, **dict(zip(ENDS, ends, strict=True))}
     return arrays_from_tables(
         Table(
-            str(path), _attributes(root, "node", nodes) | {"id": ids}, lambda i: f"node {ids[i]}"
+            str(path),
+            _attributes(path, root, "node", nodes) | {"id": ids},
+            lambda i: f"node {ids[i]}",
         ),
         Table(str(path), columns, lambda i: f"edge {i % len(edges)}"),
     )
 
 
 def _attributes(
-    root: ElementTree.Element, kind: str, elements: Sequence[ElementTree.Element]
+    path: Path, root: ElementTree.Element, kind: str, elements: Sequence[ElementTree.Element]
 ) -> dict[str, list[str | None]]:
     """The columns of the attributes that any node, or edge, has, in the order of the elements."""
     keys = {
@@ -262,8 +270,11 @@ def _attributes(
     for row, element in enumerate(elements):
         for data in element.findall("{*}data"):
             name, default = keys.get(data.get("key"), (None, None))
+            if name and name not in columns:
+                check_size(str(path), 64 * len(elements) * len(columns), path.stat().st_size)
+                columns[name] = [default] * len(elements)
             if name:
-                columns.setdefault(name, [default] * len(elements))[row] = data.text
+                columns[name][row] = data.text
     return columns
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eegnn._check import listed, shown
 from eegnn.data.arrays import Arrays
 from eegnn.data.splits import MASKS, PARTS
 
@@ -46,10 +47,10 @@ class Table:
                 if not math.isfinite(number):
                     raise ValueError
             except (TypeError, ValueError, OverflowError):
-                wrong = f"must be a finite number, got {cell!r}"
+                wrong = f"must be a finite number, got {shown(cell)}"
                 if cell is None or cell == "":
                     wrong = "is empty"
-                raise self.error(row, f"column {name!r} {wrong}") from None
+                raise self.error(row, f"column {shown(name)} {wrong}") from None
             found.append(number)
         return np.array(found)
 
@@ -90,7 +91,7 @@ def arrays_from_tables(nodes: Table, edges: Table) -> Arrays:
         if name in nodes.columns
     }
     if masks and splits:
-        names = ", ".join([*splits, *masks.values()])
+        names = listed([*splits, *masks.values()])
         raise ValueError(f"{nodes.source}: {names} all give a split; leave one way of it")
     others = {"id", *labels, *splits, *masks.values()}
     arrays: Arrays = {
@@ -121,7 +122,7 @@ def _parts(nodes: Table, name: str) -> NDArray[np.str_]:
     for row, word in enumerate(words):
         if word not in ("", *PARTS):
             must = "must be train, val, test or empty"
-            raise nodes.error(row, f"column {name!r} {must}, got {word!r}")
+            raise nodes.error(row, f"column {shown(name)} {must}, got {shown(word)}")
     return np.array(words, dtype=np.str_)
 
 
@@ -130,15 +131,15 @@ def _edge_index(nodes: Table, edges: Table) -> NDArray[np.int64]:
     row_of: dict[str, int] = {}
     for row, name in enumerate(ids):
         if row_of.setdefault(name, row) != row:
-            raise nodes.error(row, f"id {name!r} must not occur twice")
+            raise nodes.error(row, f"id {shown(name)} must not occur twice")
     found = np.empty((2, len(edges)), dtype=np.int64)
     for index, end in enumerate(ENDS):
         if end not in edges.columns:
-            present = ", ".join(edges.columns) or "nothing"
-            raise ValueError(f"{edges.source}: column {end!r} is missing; there is {present}")
+            there = listed(edges.columns)
+            raise ValueError(f"{edges.source}: column {end!r} is missing; there is {there}")
         for row, name in enumerate(edges.words(end)):
             if name not in row_of:
                 what = "id" if "id" in nodes.columns else "row number, counted from 0,"
-                raise edges.error(row, f"{end} {name!r} is no {what} of {nodes.source}")
+                raise edges.error(row, f"{end} {shown(name)} is no {what} of {nodes.source}")
             found[index, row] = row_of[name]
     return found

@@ -38,7 +38,7 @@ def transfer(kind: TransferGraph, distance: int, size: float = 1.0, seed: int = 
         seed: the same seed gives the same graphs.
     """
     _check.choice("kind", kind, get_args(TransferGraph))
-    _check.integer("distance", distance, at_least=3)
+    _check.integer("distance", distance, at_least=3, at_most=10_000)
     _check.number("size", size, 0.0, 1.0)
     _check.integer("seed", seed, at_least=0)
     n, target = (distance, distance - 1) if kind == "line" else (2 * distance, distance)

@@ -10,9 +10,10 @@ from eegnn.data.open import open_problem
 from eegnn.data.registry import DATASETS
 from eegnn.data.statistics import distance_statistics, size_statistics, statistics
 from eegnn.data.topologies import TOPOLOGIES
-from eegnn.studies.experiment import NO_MODEL, Cell, Cells, Experiment, Measurement, Scope, Score
+from eegnn.studies.experiment import Cell, Cells, Experiment, Measurement, Scope, Score
 from eegnn.studies.quantities import Quantity
 from eegnn.train.config import Config
+from eegnn.train.schemas import NO_MODEL
 
 FIELD = "statistics"
 NODES = {"# nodes": "nodes", "# edges": "edges", "# features": "features", "# classes": "classes"}

@@ -26,6 +26,10 @@ from eegnn.nn.program import states_of_units
 from eegnn.source import GraphSource
 from eegnn.typing import Level
 
+#: The largest integers that arguments may be, by how their names end. A file of a stranger may name
+#: any, and what is refused here is refused before anything is built.
+MOST = {"layers": 1000, "channels": 2**20, "dim": 2**20, "": 10_000}
+
 
 class Options(TypedDict, total=False):
     """What can be changed in a prediction of a trained model."""
@@ -86,6 +90,10 @@ class GraphModel(nn.Module):
     def __post_init__(self) -> None:
         super().__init__()
         self.config = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in self.config.items():  # before anything is built
+            most = next(most for ending, most in MOST.items() if name.endswith(ending))
+            if isinstance(value, int) and value > most:
+                raise ValueError(f"{name} must be at most {most}, got {value}")
         _check.integer("in_channels", self.in_channels, at_least=0)
         for name in ("hidden_channels", "out_channels", "num_layers", "decoder_layers"):
             _check.integer(name, getattr(self, name), at_least=1)
@@ -290,7 +298,7 @@ class GraphModel(nn.Module):
         weight = self.encoder.bias
         inputs = (x, edge_index, edge_attr, batch, edge_weight, edge_label_index)
         check_devices(weight.device, *inputs)
-        num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() > 0 else None
+        num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() == 2 else None
         adj = adjacency_of(edge_index, num_nodes, batch, batch_size, edge_weight)
         if x is None:
             if self.in_channels:

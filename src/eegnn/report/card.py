@@ -6,10 +6,10 @@ are written as JSON, which YAML contains.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from eegnn._json import to_json
 from eegnn.data.registry import DATASETS
 from eegnn.io import write_atomically
 from eegnn.nn.model import GraphModel
@@ -120,7 +120,7 @@ def _card(
         **about,
     }
     return _TEXT.format(
-        head="\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items()),
+        head="\n".join(f"{key}: {to_json(value)}" for key, value in head.items()),
         name=name,
         table="\n".join(f"| {key} | {value} |" for key, value in rows.items()),
         arguments=", ".join(

@@ -15,8 +15,6 @@ from eegnn.train.config import Config
 from eegnn.train.models import all_options
 
 T = TypeVar("T")
-#: The model of a run in which nothing is trained.
-NO_MODEL = "none"
 
 
 class Score(NamedTuple):

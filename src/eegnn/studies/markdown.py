@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from eegnn.studies.experiment import NO_MODEL, CellResult, Score, Table
+from eegnn.studies.experiment import CellResult, Score, Table
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import by_group, by_row
+from eegnn.train.schemas import NO_MODEL
 
 
 def place_of(result: CellResult) -> str:

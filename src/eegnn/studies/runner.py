@@ -14,7 +14,7 @@ from typing import Any
 
 from eegnn.analysis.run import open_run
 from eegnn.compute import CPU, Compute
-from eegnn.studies.experiment import NO_MODEL, Measurement
+from eegnn.studies.experiment import Measurement
 from eegnn.studies.quantities import RunRecord
 from eegnn.studies.run_locks import LockLost, RunLocks, SharedRunLocks
 from eegnn.studies.store import ResultStore, key_of
@@ -22,6 +22,7 @@ from eegnn.train.config import Config
 from eegnn.train.loop import TrainingError
 from eegnn.train.results import result_of
 from eegnn.train.run import RunFolder, commit, versions
+from eegnn.train.schemas import NO_MODEL
 from eegnn.train.start import configure, default_folder, train
 
 #: Called with a run and the metrics of its latest epoch; ``None`` before the first.

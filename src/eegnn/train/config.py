@@ -9,6 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from eegnn._check import shown
+from eegnn._json import first_error
+from eegnn.nn.model import MOST
+
 
 class Config(BaseModel):
     """What `eegnn train` needs to know. A recipe states only what differs from these defaults.
@@ -23,8 +27,8 @@ class Config(BaseModel):
     split: int = Field(default=0, ge=0)
     seed: int = Field(default=0, ge=0)
 
-    hidden_channels: int = Field(default=32, ge=1)
-    num_layers: int = Field(default=21, ge=1)
+    hidden_channels: int = Field(default=32, ge=1, le=MOST["channels"])
+    num_layers: int = Field(default=21, ge=1, le=MOST["layers"])
     options: dict[str, Any] = {}
 
     epochs: int = Field(default=1000, ge=1)
@@ -62,7 +66,7 @@ def parse_encoding(encoding: str) -> tuple[Literal["none", "rwse", "lappe"], int
     """Return the kind of encoding and its number of columns, from ``"rwse"`` or ``"rwse:8"``."""
     if encoding == "none":
         return "none", 0
-    found = re.fullmatch(r"(rwse|lappe)(:[1-9][0-9]*)?", encoding)
+    found = re.fullmatch(r"(rwse|lappe)(:[1-9][0-9]{0,3})?", encoding)
     if found is None:
         raise ValueError("must be none, rwse, lappe, or one with its number of columns as rwse:8")
     return ("rwse" if found[1] == "rwse" else "lappe"), int((found[2] or ":16")[1:])
@@ -77,21 +81,20 @@ def make_config(*layers: dict[str, Any]) -> Config:
     merged: dict[str, Any] = {}
     for layer in layers:
         if not isinstance(layer, dict):
-            raise ValueError(f"settings must be a table, got {layer!r}")
+            raise ValueError(f"settings must be a table, got {shown(layer)}")
         if not isinstance(layer.get("options", {}), dict):
-            raise ValueError(f"options must be a table, got {layer['options']!r}")
+            raise ValueError(f"options must be a table, got {shown(layer['options'])}")
         options = {**merged.get("options", {}), **layer.get("options", {})}
         merged = {**merged, **layer, "options": options}
     try:
         return Config(**merged)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
+        key, message, seen = first_error(error)
+        kind = error.errors()[0]["type"]
+        if kind == "extra_forbidden":
             known = ", ".join(Config.model_fields)
             raise ValueError(f"{key!r} is no setting; known are {known}, options.NAME") from None
-        given = f", got {first['input']!r}" if first["type"] != "missing" else ""
-        message = first["msg"].removeprefix("Value error, ").lower()
+        given = f", got {seen}" if kind != "missing" else ""
         raise ValueError(f"{key}: {message}{given}") from None
 
 
@@ -106,15 +109,15 @@ def parse_overrides(pairs: Sequence[str] | None, **flags: Any) -> dict[str, Any]
     for pair in pairs or ():
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise ValueError(f"--set needs key=value, got {pair!r}")
+            raise ValueError(f"--set needs key=value, got {shown(pair)}")
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = text
         if key.startswith("options."):
             options = settings.setdefault("options", {})
             if not isinstance(options, dict):
-                raise ValueError(f"options must be a table, got {options!r}")
+                raise ValueError(f"options must be a table, got {shown(options)}")
             options[key.removeprefix("options.")] = value
         else:
             settings[key] = value

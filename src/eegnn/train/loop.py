@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from eegnn.train.losses import choose_loss
 from eegnn.train.metrics import better
 from eegnn.train.models import build_model
 from eegnn.train.monitor import ExitMonitor, GradientNorms
-from eegnn.train.run import RunFolder
+from eegnn.train.run import RunFolder, damaged_state
 
 #: Of the CPU and, if it is another, of the device.
 RandomState = tuple[Tensor, Tensor | None]
@@ -141,14 +141,20 @@ class Trainer:
         state = self.ranks.on_main(self._read_state)
         if state is None:
             return
+        try:
+            self._restore(state)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise damaged_state(self.folder.path / "state.pt", error) from error
+
+    def _restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         if state.get("scaler") and self.scaler.is_enabled():
             self.scaler.load_state_dict(state["scaler"])
         self.order.set_state(state["order"])
-        state["progress"].pop("best_test", None)  # older states have it
-        self.progress = Progress(**state["progress"])
+        progress = {field.name: state["progress"][field.name] for field in fields(Progress)}
+        self.progress = Progress(**progress)
         random = state["random"].view(-1, torch.get_rng_state().numel())
         device_type, of_device = state.get("device_random", ("cpu", []))
         if (len(random), device_type) == (self.ranks.size, self.compute.device.type):
@@ -162,15 +168,10 @@ class Trainer:
         """Read the state on disk, and remove the metrics of epochs that came after it."""
         self.folder.remove_temporary_files()
         state = self.folder.state()
-        if state is None:
-            self.folder.truncate_metrics(0)
-            return None
         # A setting that is younger than the state had its default.
-        if make_config(json.loads(state["config"])) != self.config:
+        if state and make_config(json.loads(state["config"])) != self.config:
             raise ValueError(f"{self.folder.path}: config.json was changed since the run was begun")
-        self._metrics_hash.update(self.folder.truncate_metrics(state["progress"]["epoch"]))
-        if self._metrics_hash.hexdigest() != state["metrics"]:
-            raise ValueError(f"{self.folder.path / 'metrics.jsonl'} is damaged: it was changed")
+        self._metrics_hash.update(self.folder.truncate_metrics(state))
         return state
 
     def _state(self, random: list[RandomState]) -> dict[str, Any]:

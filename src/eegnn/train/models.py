@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eegnn.data.problem import Problem
-from eegnn.io import MODELS
+from eegnn.io import MODELS, num_weights
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config
 from eegnn.zoo.registry import ENTRIES
@@ -15,6 +15,9 @@ from eegnn.zoo.registry import ENTRIES
 NAMES = {name: entry.kind for name, entry in ENTRIES.items()}
 #: Arguments of a model that the data or other settings decide.
 SETTLED = {"in_channels", "hidden_channels", "out_channels", "num_layers", "level", "edge_dim"}
+
+#: Of a model that is trained; they would take 4 GiB, and an optimiser thrice as much.
+MAX_WEIGHTS = 2**30
 
 
 def all_options(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,4 +53,11 @@ def build_model(config: Config, problem: Problem) -> GraphModel:
         **ENTRIES[config.model].options,
     }
     usual = {"pool": "hadamard"} if problem.level == "edge" else {}
-    return model(**settled, **(usual | config.options))
+    arguments = {**settled, **usual, **config.options}
+    count = num_weights(model, arguments)
+    if count > MAX_WEIGHTS:
+        raise ValueError(
+            f"{config.model} would have {count:,} weights with hidden_channels="
+            f"{config.hidden_channels}, at most {MAX_WEIGHTS:,} are allowed"
+        )
+    return model(**arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from eegnn._json import to_json
 from eegnn.compute import CPU, Compute
 from eegnn.data.categories import width
 from eegnn.data.files import read_graphs, require_parquet
@@ -267,7 +267,7 @@ def _csv(columns: Columns) -> bytes:
 
 def _json_lines(columns: Columns) -> bytes:
     rows = zip(*columns.values(), strict=True)
-    return "".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in rows).encode()
+    return "".join(f"{to_json(dict(zip(columns, row, strict=True)))}\n" for row in rows).encode()
 
 
 def _parquet(columns: Columns) -> bytes:

@@ -35,7 +35,7 @@ def read_recipe(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a recipe: {error}") from error
     settings = content.get("config", content) if isinstance(content, dict) else content
     if not isinstance(settings, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import platform
 import subprocess
@@ -12,22 +11,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
+from eegnn import _json
 from eegnn.compute import CPU, Compute
 from eegnn.distributed import launched_by_torchrun
-from eegnn.io import load, write_atomically
+from eegnn.io import load, load_tensors, write_atomically
 from eegnn.nn.model import GraphModel
 from eegnn.train.config import Config, make_config
 from eegnn.train.models import all_options, check_options
+from eegnn.train.schemas import About, Epoch, State, Summary
 from eegnn.typing import Task
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
+
+#: The state before the first epoch.
+_NOTHING = {"progress": {"epoch": 0}, "metrics": hashlib.sha256().hexdigest()}
 
 
 class RunFolder:
@@ -100,34 +104,29 @@ class RunFolder:
             "versions": {**versions(), **compute.as_dict()},
             "commit": commit(),
         }
-        write_atomically(self.path / "config.json", _json(content))
+        write_atomically(self.path / "config.json", _json.to_file(content))
+
+    def about(self) -> dict[str, Any]:
+        """Read ``config.json``, all of it."""
+        path = self.path / "config.json"
+        if not path.is_file():
+            raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
+        return _json.read(path, About)
 
     def config(self) -> Config:
-        """Read ``config.json``."""
-        path, content = self._config_file()
+        """Read from ``config.json`` what decides the run."""
+        about = self.about()
         try:
-            config = make_config(content["config"])
+            config = make_config(about["config"])
             check_options(config)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{self.path / 'config.json'} is damaged: {error}") from error
         return config
 
     def labels(self) -> tuple[Task, float]:
         """Read from ``config.json`` the task, and the scale of predictions."""
-        path, content = self._config_file()
-        try:
-            task, scale = content["labels"]["task"], float(content["labels"]["scale"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is damaged: labels must be there, {error!r}") from error
-        if task not in get_args(Task):
-            raise ValueError(f"{path} is damaged: the task is {task!r}")
-        return task, scale
-
-    def _config_file(self) -> tuple[Path, dict[str, Any]]:
-        path = self.path / "config.json"
-        if not path.is_file():
-            raise FileNotFoundError(f"{self.path} holds no run: config.json is missing")
-        return path, _read_json(path)
+        labels = self.about()["labels"]
+        return labels["task"], labels["scale"]
 
     def model(self, device: torch.device | str = "cpu") -> GraphModel:
         """Load the weights of the best epoch."""
@@ -153,16 +152,13 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            wrapped = torch.load(path, weights_only=True)
+            wrapped = load_tensors(path, path.name)
             content = wrapped["state"].numpy().tobytes()
             if hashlib.sha256(content).hexdigest() != wrapped["sha256"]:
                 raise ValueError("its checksum is wrong")
-            return dict(torch.load(io.BytesIO(content), weights_only=True))
-        except Exception as error:  # a damaged file can make torch.load raise anything
-            raise ValueError(
-                f"{path} is damaged and cannot be resumed from ({error}); train again with "
-                f"another --out"
-            ) from error
+            return _json.validate(State, load_tensors(io.BytesIO(content), path.name))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged_state(path, error) from error
 
     def remove_temporary_files(self) -> None:
         """Remove the temporary files of writes that were killed."""
@@ -171,38 +167,44 @@ class RunFolder:
 
     def append_metrics(self, line: dict[str, Any]) -> bytes:
         """Add a line to ``metrics.jsonl`` and return it as written."""
-        written = (json.dumps(line) + "\n").encode()
+        written = (_json.to_json(line) + "\n").encode()
         with (self.path / "metrics.jsonl").open("ab") as file:
             file.write(written)
         return written
 
-    def truncate_metrics(self, epochs: int) -> bytes:
-        """Remove the lines after the first ``epochs``, and return those that remain."""
-        path = self.path / "metrics.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        if len(lines) < epochs or any(not line.endswith(b"\n") for line in lines[:epochs]):
-            raise ValueError(f"{path} is damaged: {epochs} epochs were finished, it holds fewer")
-        remains = b"".join(lines[:epochs])
+    def truncate_metrics(self, state: dict[str, Any] | None) -> bytes:
+        """Remove the lines of epochs that the state does not count; return those that remain."""
+        path, remains = self._read_metrics(state or _NOTHING)
         write_atomically(path, remains)
         return remains
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read ``metrics.jsonl``."""
+        """Read ``metrics.jsonl``: the epochs that ``state.pt`` counts, or all where it is gone."""
+        path, content = self._read_metrics(self.state())
+        return _json.read_lines(path, Epoch, content)
+
+    def _read_metrics(self, state: dict[str, Any] | None) -> tuple[Path, bytes]:
         path = self.path / "metrics.jsonl"
-        try:
-            text = path.read_text(encoding="utf-8") if path.exists() else ""
-            return [json.loads(line) for line in text.splitlines()]
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
+        content = path.read_bytes() if path.exists() else b""
+        if state is None:
+            return path, content
+        epochs = state["progress"]["epoch"]
+        lines = content.splitlines(keepends=True)[:epochs]
+        content = b"".join(lines)
+        if len(lines) < epochs or not all(line.endswith(b"\n") for line in lines):
+            raise ValueError(f"{path} is damaged: {epochs} epochs were finished, it holds fewer")
+        if hashlib.sha256(content).hexdigest() != state["metrics"]:
+            raise ValueError(f"{path} is damaged: it was changed")
+        return path, content
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write ``summary.json``."""
-        write_atomically(self.path / "summary.json", _json(summary))
+        write_atomically(self.path / "summary.json", _json.to_file(summary))
 
     def summary(self) -> dict[str, Any] | None:
         """Read ``summary.json``; ``None`` for a run that is not finished."""
         path = self.path / "summary.json"
-        return _read_json(path) if path.exists() else None
+        return _json.read(path, Summary) if path.exists() else None
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -248,15 +250,8 @@ def _saved(content: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} is damaged: it must hold a JSON object")
-    return content
-
-
-def _json(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, indent=2) + "\n").encode()
+def damaged_state(path: Path, error: Exception) -> ValueError:
+    """The error for a ``state.pt`` that is no state of this run."""
+    return ValueError(
+        f"{path} is damaged: {error}; the run cannot be resumed, without the file it begins again"
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eegnn._json import to_json
 from eegnn.compute import CPU, Compute
 from eegnn.io import write_atomically
 from eegnn.train.config import Config, make_config
@@ -171,7 +171,7 @@ class _Search:
             raise TrainingError("no trial came to its end; widen the search or train longer")
         best, recipe = self._study.best_trial, self.folder / "best.json"
         content = {"config": {**best.user_attrs["config"], "seed": self.config.seed}}
-        write_atomically(recipe, (json.dumps(content, indent=2) + "\n").encode())
+        write_atomically(recipe, (to_json(content, indent=2) + "\n").encode())
         _draw(self._study, self.folder)
         return {
             "number": best.number,
