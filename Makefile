@@ -8,9 +8,12 @@ LOWEST := .venv-lowest
 LOWEST_TESTS := tests/nn tests/engine tests/zoo tests/cli/test_app.py tests/train/test_tune.py \
   tests/train/test_track.py tests/report/test_board.py $(wildcard tests/test_*.py)
 LOWEST_TESTS := $(filter-out tests/test_tutorials.py,$(LOWEST_TESTS))
+SEED ?= 0
+COUNT ?= 100
+KINDS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lowest lint format docs build bench clean
+.PHONY: help setup demo test torture lowest lint format docs build bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +25,9 @@ demo: $(VENV)/.user ## train on a generated Minesweeper board and draw who left 
 
 test: $(VENV)/.dev ## run the tests
 	@$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
+
+torture: $(VENV)/.dev ## random kills, damaged files and wrong arguments: SEED=0 COUNT=100 KINDS=all
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(KINDS) --seed $(SEED) --count $(COUNT)
 
 lowest: ## run the tests of the library with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv --clear $(LOWEST)

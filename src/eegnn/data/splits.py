@@ -6,7 +6,6 @@ the number of the split and the data folder. The others are for one's own data.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -16,9 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from typing_extensions import TypedDict
 
-from eegnn import _check
-from eegnn.data.arrays import NamedArrays
+from eegnn import _check, _json
+from eegnn.data.arrays import NamedArrays, read_arrays
 from eegnn.data.download import copy_from_mirror
 
 SEED = 0  # of the splits that are drawn here where the published ones are missing
@@ -34,6 +34,16 @@ class Split(NamedTuple):
     val: Tensor
     test: Tensor
     note: str
+
+
+class _Selection(TypedDict):
+    train: list[int]
+    validation: list[int]
+
+
+class _Fold(TypedDict):
+    test: list[int]
+    model_selection: list[_Selection]
 
 
 Splitter = Callable[[Sequence[Any], int, Path], Split]
@@ -69,8 +79,10 @@ def fixed(file: str, datasets: Sequence[Any], number: int, root: Path) -> Split:
     """
     copy_from_mirror(file, root=root)
     if (root / file).is_file():
-        with np.load(root / file) as stored:
-            train, val, test = (torch.from_numpy(stored[key]) for key in ("train", "valid", "test"))
+        stored = NamedArrays(str(root / file), read_arrays(root / file))
+        train, val, test = (
+            torch.from_numpy(stored.integers(key, ndim=1)) for key in ("train", "valid", "test")
+        )
         return Split(train, val, test, f"60/20/20 of tunedGNN and Polynormer ({file})")
     y = datasets[0][0].y
     train, rest = _stratified(y, torch.arange(len(y)), share=0.4)
@@ -89,7 +101,7 @@ def folds(file: str, datasets: Sequence[Any], number: int, root: Path) -> Split:
 
     copy_from_mirror(file, root=root)
     if (root / file).is_file():
-        fold = json.loads((root / file).read_text())[number]
+        fold = _json.read(root / file, list[_Fold])[number]
         selection = fold["model_selection"][0]
         indices = (selection["train"], selection["validation"], fold["test"])
         train, val, test = map(torch.tensor, indices)

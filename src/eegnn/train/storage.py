@@ -63,7 +63,7 @@ def _open_journal(optuna: Any, path: str) -> Any:
 
     try:
         return optuna.storages.JournalStorage(JournalFileBackend(path))
-    except OSError as error:
+    except Exception as error:  # its lines are replayed, and a damaged one may raise anything
         raise ValueError(f"storage {path} cannot be opened: {error}") from error
 
 
