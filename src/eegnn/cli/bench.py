@@ -24,6 +24,7 @@ Passes = option(
 )
 Layers = option("N", "Depth. Repeat it for more.", min=1)
 DEPTHS = [10, 20, 50, 100]
+ASKED = [1, 10, 100]
 Figure = option("FILE", "Draw the result, as .png or .pdf.", "--out")
 
 
@@ -197,11 +198,9 @@ def bench_blocks(
 @bench.command("on-demand")
 def bench_on_demand(
     nodes: Annotated[int, option("N", "Size of the generated graphs.", min=1000)] = 1_000_000,
-    asked: Annotated[list[int], option("N", "Nodes of a query. Repeat it for more.", min=1)] = [
-        1,
-        10,
-        100,
-    ],  # noqa: B006
+    asked: Annotated[
+        list[int], option("N", "Nodes of a query. Repeat it for more.", min=1)
+    ] = ASKED,
     queries: Annotated[
         int, option("N", "Queries that are timed; fewer of those that take seconds.", min=1)
     ] = 100,
