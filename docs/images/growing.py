@@ -1,4 +1,9 @@
-"""Draws ``growing.png``: which cells of a board were read for the answers of three of them."""
+"""Draws ``growing.png``: which cells of a board were read for the answers of three of them.
+
+Run it as ``python docs/images/growing.py``.
+"""
+
+from __future__ import annotations
 
 from pathlib import Path
 
@@ -28,7 +33,7 @@ class Watched(TensorGraph):
 
 def main() -> None:
     """Draw who was read, hop by hop, and the layers at which the three left."""
-    torch.manual_seed(14)
+    torch.manual_seed(75)
     data = minesweeper(SIDE)
     assert data.x is not None
     model = EEGNN(7, 32, 2, 20, continue_bias=None)  # its nodes leave at different layers
@@ -47,7 +52,6 @@ def main() -> None:
     axis.set_title(f"{touched.nodes} of {SIDE**2} cells read for three answers", fontsize=10)
     figure.colorbar(shown, label="hop in which a cell was read")
     figure.savefig(Path(__file__).with_name("growing.png"), dpi=150)
-    print(exits.layer.tolist(), touched)
 
 
 if __name__ == "__main__":

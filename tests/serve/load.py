@@ -76,7 +76,12 @@ async def throughput(url: str, num_nodes: int, clients: int, seconds: float) -> 
         await asyncio.gather(*(ask(client, seed) for seed in range(clients)))
     p50, p99 = np.percentile(latencies, [50, 99])
     per_second = round(len(latencies) / seconds, 1)
-    return {"clients": clients, "per_second": per_second, "p50": round(p50, 4), "p99": round(p99, 4)}
+    return {
+        "clients": clients,
+        "per_second": per_second,
+        "p50": round(p50, 4),
+        "p99": round(p99, 4),
+    }
 
 
 def malformed(draw: random.Random) -> bytes:

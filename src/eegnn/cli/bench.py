@@ -24,6 +24,7 @@ Passes = option(
 )
 Layers = option("N", "Depth. Repeat it for more.", min=1)
 DEPTHS = [10, 20, 50, 100]
+ASKED = [1, 10, 100]
 Figure = option("FILE", "Draw the result, as .png or .pdf.", "--out")
 
 
@@ -194,13 +195,12 @@ def bench_blocks(
     _measure(measure, threads, out, as_json, passes=passes, block=block)
 
 
-Asked = option("N", "Nodes of a query. Repeat it for more.", default="1, 10 and 100", min=1)
-
-
 @bench.command("on-demand")
 def bench_on_demand(
     nodes: Annotated[int, option("N", "Size of the generated graphs.", min=1000)] = 1_000_000,
-    asked: Annotated[list[int] | None, Asked] = None,
+    asked: Annotated[
+        list[int], option("N", "Nodes of a query. Repeat it for more.", min=1)
+    ] = ASKED,
     queries: Annotated[
         int, option("N", "Queries that are timed; fewer of those that take seconds.", min=1)
     ] = 100,
@@ -223,7 +223,7 @@ def bench_on_demand(
     """
     from eegnn.bench.on_demand import compare
 
-    measure = partial(compare, nodes, asked or [1, 10, 100], queries, files)
+    measure = partial(compare, nodes, asked, queries, files)
     _measure(measure, threads, out, as_json, queries=queries)
 
 
