@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import runpy
+from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
-from sklearn.metrics import roc_auc_score
-from torch import nn
-from torch_geometric import seed_everything
-from torch_geometric.datasets import ExplainerDataset
-from torch_geometric.datasets.graph_generator import BAGraph
-from torch_geometric.explain import Explainer, GNNExplainer
-from torch_geometric.nn import GCNConv
-from torch_geometric.transforms import Constant
-from torch_geometric.utils import k_hop_subgraph
 
-from eegnn import EEGNN
-from tests.nn.test_edge_mask import CONFIG, Net
+SCRIPT = Path(__file__).parents[2] / "docs" / "examples" / "ba_shapes.py"
+NAMES = ["PyG's GCN", "EarlyExit, a GCNConv for each layer", "EarlyExit, one GCNConv", "EEGNN"]
 
-LAYERS, WIDTH = 3, 20
-MODELS: dict[str, Callable[[], nn.Module]] = {
-    "EEGNN": lambda: EEGNN(1, WIDTH, 4, LAYERS),
-    "EarlyExit(GCNConv)": lambda: Net(GCNConv(WIDTH, WIDTH), LAYERS, channels=(1, WIDTH, 4)),
-}
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    """The script of which the documentation has the table."""
+    return runpy.run_path(str(SCRIPT))
+
+
+def test_the_script_of_the_documentation_is_short_and_compares_every_model(
+    script: dict[str, Any],
+) -> None:
+    assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) < 80
+    assert list(script["MODELS"]) == NAMES
+    for name in NAMES:
+        accuracy, rate, score = script["compare"](name, 0, epochs=2, mask_epochs=2, every=150)
+        assert rate in (0.001, 0.01)
+        assert 0 <= accuracy <= 1
+        assert 0 <= score <= 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-def test_the_houses_of_ba_shapes_are_found(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_the_houses_of_ba_shapes_are_found(script: dict[str, Any], name: str) -> None:
     """Of the edges around a node of a house, those of the house get the larger masks."""
-    seed_everything(0)
-    data = ExplainerDataset(BAGraph(300, 5), "house", num_motifs=80, transform=Constant())[0]
-    model = MODELS[name]()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-    for _ in range(500):
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(data.x, data.edge_index), data.y).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 2.0)
-        optimizer.step()
-    explainer = Explainer(
-        model, GNNExplainer(epochs=100), "phenomenon", CONFIG, "attributes", "object"
-    )
-    truth, found = [], []
-    for node in range(401, data.num_nodes, 52):
-        mask = explainer(data.x, data.edge_index, target=data.y, index=node).edge_mask
-        _, _, _, near = k_hop_subgraph(node, LAYERS, data.edge_index)
-        assert not mask[~near].any()
-        truth.append(data.edge_mask[near])
-        found.append(mask[near])
-    score = roc_auc_score(torch.cat(truth), torch.cat(found))
-    assert score > 0.8  # 0.91 and 0.93 when this was written; PyG's GCN had 0.91
+    small = {"epochs": 500, "mask_epochs": 100, "every": 50, "settings": ((0.01, 0.0005),)}
+    accuracy, _, score = script["compare"](name, 0, **small)
+    assert accuracy > 0.75
+    assert score > 0.7  # 0.89, 0.80 and 0.97; a mask in another order than the edges has 0.5
