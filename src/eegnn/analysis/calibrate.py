@@ -167,6 +167,8 @@ def calibrate_run(run: Path, data_dir: Path | None = None, compute: Compute = CP
     for point in points:
         if better(problem.metric, point.score, best[-1].val.score if best else None):
             best.append(Choice(point, measure("test", point.threshold, point.max_layers)))
+    if not best:
+        raise ValueError(f"{run} cannot be calibrated: no exit rule has a validation score")
     return Calibration(
         problem.metric, model.num_layers, weights, curve("val"), curve("test"), tuple(best)
     )
