@@ -264,7 +264,8 @@ def test_a_model_is_saved_from_a_device_and_loaded_onto_it(tmp_path: Any) -> Non
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_score_does_not_depend_on_the_device(metric: str) -> None:
     out = torch.randn(20, 2, generator=torch.Generator().manual_seed(0))
-    y = (torch.arange(20) % 2) if metric in ("roc_auc", "accuracy", "f1") else (out > 0.3).float()
+    of_classes = metric in ("roc_auc", "accuracy", "f1", "hits@20", "mrr")
+    y = (torch.arange(20) % 2) if of_classes else (out > 0.3).float()
     assert score_of(out.to(DEVICE), y.to(DEVICE), metric) == score_of(out, y, metric)
 
 

@@ -71,8 +71,8 @@ def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     return value
 
 
-def tensor(name: str, value: Any) -> None:
-    """Refuse what is not a tensor, with advice for ``torch.fx``."""
+def tensor(name: str, value: Any, sparse: bool = False) -> None:
+    """Refuse what is not a dense tensor, or a sparse CSR matrix where ``sparse`` allows it."""
     if isinstance(value, torch.fx.Proxy):
         raise TypeError(
             f"{name} must be a torch.Tensor, got a torch.fx.Proxy: the model cannot be traced, as "
@@ -80,15 +80,22 @@ def tensor(name: str, value: Any) -> None:
         )
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-    if value.layout != torch.strided:
+    if value.layout != torch.strided and not (sparse and value.layout == torch.sparse_csr):
         raise TypeError(f"{name} must be a dense tensor, got {value.layout}: use {name}.to_dense()")
     if value.is_meta:
         raise ValueError(f"{name} is on the device meta, where tensors have no values")
 
 
-def features(name: str, value: Any, rows: int | None, channels: int, dtype: torch.dtype) -> None:
+def features(
+    name: str,
+    value: Any,
+    rows: int | None,
+    channels: int,
+    dtype: torch.dtype,
+    sparse: bool = False,
+) -> None:
     """Refuse what is not a finite floating-point matrix ``[rows, channels]``."""
-    tensor(name, value)
+    tensor(name, value, sparse)
     if value.dim() != 2 or value.size(1) != channels or rows not in (None, value.size(0)):
         wanted = f"[{'N' if rows is None else rows}, {channels}]"
         raise ValueError(f"{name} must have shape {wanted}, got {list(value.shape)}")

@@ -39,6 +39,7 @@ HELPS: list[list[str]] = [
     ["tune"],
     ["eval"],
     ["predict"],
+    ["serve"],
     ["calibrate"],
     ["export"],
     ["report"],

@@ -239,7 +239,7 @@ def test_errors_name_file_line_and_column(
         ("g.graphml", b"<graphml/>", "must hold one graph, got 0"),
         ("g.pt", b"", "is damaged"),
         ("g.pt", b"junk", "is damaged"),
-        ("g.pt", b"nonsense", "is damaged, or not by torch.save$"),
+        ("g.pt", b"nonsense", "is damaged, or was not written by torch.save$"),
         ("g.xyz", b"", r"must be a folder .*\.npz, \.pt, \.graphml"),
     ],
 )

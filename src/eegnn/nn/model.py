@@ -304,7 +304,7 @@ class GraphModel(nn.Module):
             if self.in_channels:
                 raise ValueError(f"x must have shape [N, {self.in_channels}], got None")
             x = weight.new_zeros(adj.num_nodes, 0)
-        _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype)
+        _check.features("x", x, adj.num_nodes, self.in_channels, weight.dtype, sparse=True)
         check_kind(self, adj)
         check_edge_attr(edge_attr, adj, self.edge_dim, weight.dtype)
         return x, with_mask_of(self, with_pairs_for(self.level, adj, edge_label_index))

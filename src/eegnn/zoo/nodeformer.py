@@ -191,11 +191,11 @@ def softmax_features(x: Tensor, projection: Tensor, adj: Adjacency | None) -> Te
 def orthogonal_features(count: int, width: int, generator: torch.Generator | None) -> Tensor:
     """Return ``[count, width]``: rows as long as normal vectors, orthogonal in blocks."""
     blocks = [
-        torch.linalg.qr(torch.randn(width, width, generator=generator))[0].T
+        torch.linalg.qr(torch.randn(width, width, generator=generator, device="cpu"))[0].T
         for _ in range(-(-count // width))
     ]
-    length = torch.randn(count, width, generator=generator).norm(dim=1, keepdim=True)
+    length = torch.randn(count, width, generator=generator, device="cpu").norm(dim=1, keepdim=True)
     # The signs of a QR decomposition are not random: with them a kernel was wrong by up to 38 %
     # with two million features, for vectors of a length about 1 in four dimensions.
-    sign = torch.randn(count, 1, generator=generator).sign()
+    sign = torch.randn(count, 1, generator=generator, device="cpu").sign()
     return sign * length * torch.cat(blocks)[:count]

@@ -89,7 +89,7 @@ class NoEncoder(Encoder):
     def __init__(self, in_channels: int) -> None:
         super().__init__(in_channels, 0)
         del self.weight, self.bias
-        self.register_buffer("bias", torch.empty(0), persistent=False)  # has a type and a device
+        self.register_buffer("bias", torch.empty(0))  # has a type and a device
 
     def reset_parameters(self) -> None:
         """Do nothing: there are no weights."""
