@@ -25,7 +25,7 @@ def test_its_runs_can_be_trained(name: str, scope: str) -> None:
     assert experiment.name == name
     for config in experiment.configs(SCOPES[scope]):
         name, family = config.dataset.partition("@")[0], config.dataset.partition("-")[0]
-        assert name in DATASETS or family in ("echo", "transfer")
+        assert name in DATASETS or family in ("echo", "transfer", "distances")
         if config.model == NO_MODEL:
             assert experiment.measurement is not None
             continue
