@@ -28,7 +28,7 @@ from eegnn.typing import Task
 #: Shares of the links that validation and test predict.
 VAL, TEST = 0.05, 0.1
 #: A step of training predicts this share of its links, which carry no messages in it, but never
-#: more than so many: all links of Photo would take 5 GB.
+#: more than so many, for memory: every layer keeps the states of all pairs for the gradients.
 SUPERVISED, MOST_LINKS = 0.3, 2**14
 
 
