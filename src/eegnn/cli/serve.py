@@ -45,8 +45,8 @@ def serve(
 ) -> None:
     """Answer for nodes of a graph over HTTP, each as deep as it needs.
 
-    `POST /predict` takes {"nodes": [3, 14]}, or {"new_nodes": [{"x": […], "neighbors": [3]}]} for
-    nodes that are not in the graph. `/docs` describes it; `/health` and `/metrics` are for
+    `POST /predict` takes {"nodes": [3, 14]}, or {"new_nodes": [{"x": [0.5, 1], "neighbors": [3]}]}
+    for nodes that are not in the graph. `/docs` describes it; `/health` and `/metrics` are for
     monitors. Needs `pip install 'eegnn[serve]'`.
     """
     try:
