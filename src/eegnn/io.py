@@ -20,6 +20,7 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from eegnn import _json
+from eegnn._check import shown
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.registry import Classes
 
@@ -207,14 +208,14 @@ def _read_description(path: Path, known: Mapping[str, type[GraphModel]]) -> dict
             f"again, or read it with eegnn 0.1"
         )
     if type(version) is not int or version != VERSION:
-        raise ValueError(f"{path} has version {version!r}; this eegnn reads version {VERSION}")
+        raise ValueError(f"{path} has version {shown(version)}; this eegnn reads version {VERSION}")
     name = about.get("model")
     if not isinstance(name, str) or not isinstance(about.get("config"), dict):
         raise ValueError(f"{path} is damaged: it has no name and arguments of a model")
     if name not in known:
         raise ValueError(
-            f"{path} names the model {name!r}, known are {', '.join(known)}; a class of your own "
-            f"is given as load(path, cls=MyModel)"
+            f"{path} names the model {shown(name)}, known are {', '.join(known)}; a class of "
+            f"your own is given as load(path, cls=MyModel)"
         )
     return about
 

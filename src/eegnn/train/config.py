@@ -93,7 +93,9 @@ def make_config(*layers: dict[str, Any]) -> Config:
         kind = error.errors()[0]["type"]
         if kind == "extra_forbidden":
             known = ", ".join(Config.model_fields)
-            raise ValueError(f"{key!r} is no setting; known are {known}, options.NAME") from None
+            raise ValueError(
+                f"{shown(key)} is no setting; known are {known}, options.NAME"
+            ) from None
         given = f", got {seen}" if kind != "missing" else ""
         raise ValueError(f"{key}: {message}{given}") from None
 

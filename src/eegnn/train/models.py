@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from eegnn._check import shown
 from eegnn.data.problem import Problem
 from eegnn.io import MODELS, num_weights
 from eegnn.nn.model import GraphModel
@@ -29,12 +30,12 @@ def all_options(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def check_options(config: Config) -> None:
     """Refuse a model that there is not, and options that it does not have."""
     if config.model not in NAMES:
-        raise ValueError(f"model must be one of {', '.join(NAMES)}, got {config.model!r}")
+        raise ValueError(f"model must be one of {', '.join(NAMES)}, got {shown(config.model)}")
     settled = SETTLED | ENTRIES[config.model].options.keys()
     known = MODELS[NAMES[config.model]].defaults().keys() - settled
     if unknown := sorted(config.options.keys() - known):
         raise ValueError(
-            f"options.{unknown[0]} is no option of {config.model}; known are "
+            f"options.{unknown[0][:80]} is no option of {config.model}; known are "
             f"{', '.join(sorted(known))}"
         )
 
