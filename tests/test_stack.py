@@ -316,9 +316,10 @@ def test_an_example_is_short_uses_the_cost_and_is_shown_and_run(path: Path) -> N
 
 
 def test_every_row_of_the_page_names_tests_that_exist() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    rows = [line for line in lines if line.startswith("| ")]
-    rows = [row for row in rows if not row.rstrip().endswith("shown by |")]
+    paragraphs = PAGE.read_text(encoding="utf-8").split("\n\n")
+    tables = [text.strip().splitlines() for text in paragraphs if text.startswith("| ")]
+    assert all(lines[1].startswith("|---") for lines in tables)  # no table is torn in two
+    rows = [row for head, _, *rows in tables if head.endswith("shown by |") for row in rows]
     assert len(rows) > 20
     for row in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
