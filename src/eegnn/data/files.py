@@ -69,20 +69,20 @@ def read_problem(
 
     Arrays of an ``.npz`` file, and attributes of ``Data``:
 
-    ================ ============== ==============================================================
-    key              shape          what
-    ================ ============== ==============================================================
-    ``x``            [N, F] float   features of all nodes
-    ``edge_index``   [2, E] int     edges, in PyG's convention, with the row numbers of ``x``
-    ``y``            [U] or [U, C]  labels of nodes (U = N) or of graphs (U = G)
-    ``ptr``          [G + 1] int    only for many graphs: graph g has the nodes ptr[g] … ptr[g+1]−1
-    ``edge_attr``    [E, D] float   optional: features of edges
-    ``train_mask``   [V] or [V, S]  optional, with ``val_mask`` and ``test_mask``: boolean, S splits
-    ``train``        [·] int        instead, with ``val`` and ``test``: indices (``.npz`` only)
-    ``num_classes``  [] int         optional: if not every class occurs in ``y`` (``.npz`` only)
-    ``edge_label_index`` [2, P] int pairs of nodes to predict for; V = P pairs are split
-    ``edge_label``   [P] or [P, C]  their labels instead of ``y``; 0.0 and 1.0 for links
-    ================ ============== ==============================================================
+    ==================== ============== ============================================================
+    key                  shape          what
+    ==================== ============== ============================================================
+    ``x``                [N, F] float   features of all nodes
+    ``edge_index``       [2, E] int     edges, in PyG's convention, with the row numbers of ``x``
+    ``y``                [U] or [U, C]  labels of nodes (U = N) or of graphs (U = G)
+    ``ptr``              [G + 1] int    for many graphs: graph g has the nodes ptr[g] … ptr[g+1]−1
+    ``edge_attr``        [E, D] float   optional: features of edges
+    ``train_mask``       [V] or [V, S]  optional, with ``val_mask``, ``test_mask``: bool, S splits
+    ``train``            [·] int        instead, with ``val`` and ``test``: indices (``.npz`` only)
+    ``num_classes``      [] int         optional: if not every class occurs (``.npz`` only)
+    ``edge_label_index`` [2, P] int     pairs of nodes to predict for; V = P pairs are split
+    ``edge_label``       [P] or [P, C]  their labels instead of ``y``; 0.0 and 1.0 for links
+    ==================== ============== ============================================================
 
     Args:
         path: the file or folder. Nothing in it is ever executed; Python objects are refused.
