@@ -35,7 +35,8 @@ from eegnn.train.metrics import accuracy, roc_auc
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "stack.md"
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
-EXAMPLES = [path for path in EXAMPLES if path.stem != "ba_shapes"]  # a measurement
+MEASUREMENTS = ("ba_shapes", "node_exits")
+EXAMPLES = [path for path in EXAMPLES if path.stem not in MEASUREMENTS]
 EDGES = torch.tensor([[4, 0, 1, 2, 3, 1, 0, 2], [1, 1, 0, 3, 2, 4, 2, 0]])
 N, WIDTH = 5, 4
 
