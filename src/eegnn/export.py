@@ -23,7 +23,8 @@ from eegnn.graph import Adjacency, Norm, row_pointer
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_loop import take_layer
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program
 from eegnn.nn.sas_gnn import SASGNN
 

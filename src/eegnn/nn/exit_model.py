@@ -16,7 +16,8 @@ from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import GraphInputs, Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.pairs import pair_channels
 from eegnn.nn.pooling import pooled_channels
 from eegnn.nn.program import Program, explain
@@ -100,20 +101,19 @@ class ExitModel(GraphModel):
         edge_index: Tensor | Adjacency,
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
-        edge_weight: Tensor | None = None,
-        batch_size: int | None = None,
-        edge_label_index: Tensor | None = None,
-        **options: Unpack[Options],
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+        **inputs: Unpack[GraphInputs],
     ) -> str:
-        """Say which backend :meth:`predict` takes for these inputs, and why.
+        """Return which backend :meth:`predict` takes for these inputs, and why.
 
-        Args:
-            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index, options: as
-                in :meth:`predict`.
+        The arguments are those of :meth:`predict`.
         """
-        given = (edge_attr, batch, edge_weight, batch_size, edge_label_index)
+        options = Options(max_layers=max_layers, exit_threshold=exit_threshold, sample=sample)
         with evaluation_mode(self), torch.no_grad():
-            x, adj = self._enter(x, edge_index, *given)
+            x, adj = self._enter(x, edge_index, edge_attr, batch, **inputs)
             return explain(self.program(adj, edge_attr, **options), self._encode(x))
 
 

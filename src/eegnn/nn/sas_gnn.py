@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
+from eegnn.nn.fixed_depth import fixed_depth
 from eegnn.nn.hooks import is_hooked
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program, execute
 from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
@@ -99,7 +101,7 @@ class SASGNN(GraphModel):
         """Take all steps and decode; everyone leaves at the end."""
         if self.solver == "euler":
             return execute(self.program(adj, edge_attr, **options), h, adj)
-        limit = self.fixed_depth(**options)
+        limit = fixed_depth(self, **options)
         h = self._integrate(self._steps(adj, edge_attr)[0], h, adj, limit * self.step_size)
         units = self.pool_units(h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
@@ -114,7 +116,7 @@ class SASGNN(GraphModel):
             steps=self._steps(adj, edge_attr),
             readout=self.decoder,
             num_layers=self.num_layers,
-            max_layers=self.fixed_depth(**options),
+            max_layers=fixed_depth(self, **options),
             level=self.level,
             pool=self.pool,
             step_size=self.step_size,

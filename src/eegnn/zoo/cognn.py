@@ -14,9 +14,11 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
+from eegnn.nn.fixed_depth import fixed_depth
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -109,7 +111,7 @@ class CoGNN(GraphModel):
         ``sample=False`` takes the likelier actions instead of drawing them.
         """
         noisy = options.pop("sample", None) is not False
-        limit = self.fixed_depth(**options)
+        limit = fixed_depth(self, **options)
         for lin in self.lins[:limit]:
             h = self._normalised(h)
             listens, broadcasts = self._act(h, adj, noisy)
