@@ -201,7 +201,7 @@ def _run_while(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Ten
         number: Tensor, h: Tensor, left: Tensor, layer: Tensor, log_stay: Tensor, *rest: Tensor
     ) -> tuple[Tensor, ...]:
         time, state = rest
-        h, delta, drawn, tau = take_layer(program, 0, h, adj, left)
+        h, _, delta, drawn, tau = take_layer(program, 0, h, h, adj, left)
         log_stay, number = log_stay + logsigmoid(delta), number + 1
         leave = wants_to_leave(drawn, log_stay, program.exit_threshold)
         now = (leave | (number == program.max_layers)) & ~left

@@ -61,7 +61,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "identity": identity,
 }
-#: The same in the memory of the argument, which nobody else may need.
+#: The same in the memory of the argument, which must not be used again.
 IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu_tanh": _relu_tanh_,
     "relu": torch.relu_,

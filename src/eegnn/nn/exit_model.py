@@ -30,7 +30,7 @@ class ExitModel(GraphModel):
 
     Args:
         num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
-        level: who leaves, ``"node"``, ``"graph"`` or ``"edge"``.
+        level: what leaves, ``"node"``, ``"graph"`` or ``"edge"``.
         after_exit, step_size, recompute: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs, and the only one for pairs, on
@@ -86,7 +86,7 @@ class ExitModel(GraphModel):
     def program(
         self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
-        """What a forward pass on this graph runs."""
+        """Return what a forward pass on this graph runs."""
         return self.loop.program(adj, edge_attr, self.decoder, **options)
 
     def evolve(
@@ -120,8 +120,8 @@ class ExitModel(GraphModel):
 def freeze_after_exit(model: GraphModel) -> None:
     """Let nodes that have left stay as they are, in a model that was trained with them evolving.
 
-    Only active nodes are computed then, and the answers change a little, since those who stay read
-    the states of those who left.
+    Only active nodes are computed then, and the answers change a little, since active nodes read
+    the states of nodes that have left.
 
     Args:
         model: one with exits for nodes; it is changed.

@@ -78,25 +78,3 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
     if adj.batch is None:
         return value.expand(adj.num_nodes, *value.shape[1:])
     return value.index_select(0, adj.batch)
-
-
-def head_on_graphs(
-    head: Callable[[Tensor, Adjacency], Tensor],
-    nodes: Tensor,
-    units: Tensor,
-    adj: Adjacency,
-    reads_neighbors: bool,
-) -> Tensor:
-    """Apply a head to graphs: one that reads neighbours looks at nodes, and is averaged.
-
-    Args:
-        head: ``(h, adj) → [U, ...]``.
-        nodes, units: states of nodes ``[n, m']``, and pooled ``[graphs, m']``.
-        adj: the graphs.
-        reads_neighbors: whether the head does.
-    """
-    if not reads_neighbors:
-        return head(units, adj)
-    out = head(nodes, adj)
-    pooled = POOLS["mean"](out if out.dim() > 1 else out.unsqueeze(-1), adj)
-    return pooled if out.dim() > 1 else pooled.squeeze(-1)

@@ -98,7 +98,7 @@ class SASGNN(GraphModel):
     def evolve(
         self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
-        """Take all steps and decode; everyone leaves at the end."""
+        """Take all steps and decode; every unit leaves at the end."""
         if self.solver == "euler":
             return execute(self.program(adj, edge_attr, **options), h, adj)
         limit = fixed_depth(self, **options)
@@ -109,7 +109,7 @@ class SASGNN(GraphModel):
     def program(
         self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
-        """What a forward pass on this graph runs: all steps, for everyone."""
+        """Return what a forward pass on this graph runs: all steps, for every unit."""
         if self.solver != "euler":
             raise ValueError(f"solver must be 'euler' to go step by step, got {self.solver!r}")
         return Program(
