@@ -24,8 +24,8 @@ def decide(
         log_stay: ``[num_targets]``, the log-probability of having gone on so far.
 
     Returns:
-        ``[num_targets]`` each: the step sizes, which nodes want to leave, and ``log_stay``, which is
-        updated only where there is a threshold.
+        ``[num_targets]`` each: the step sizes, which nodes want to leave, and ``log_stay``, which
+        is updated only where there is a threshold.
     """
     count = adj.num_targets
     if program.confidence is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
 from eegnn.studies.findings import check, listing, means
 from eegnn.studies.tables import PaperTable, paper_cells
 
@@ -57,8 +57,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="activations",
+DESCRIPTION = Description(
     title="Activations",
     shows="tab:activations_comparison.",
     settings="SAS-GNN with its recipes, A-DGN and GRAFF with those of SAS-GNN (width, depth, "
@@ -67,7 +66,5 @@ EXPERIMENT = Experiment(
     "activation, as in the paper; it stands in the cell.",
     quick="one split, 5 epochs, width 32",
     minutes=(27_000, 4),
-    cells=cells,
-    findings=findings,
     why="A-DGN and GRAFF have the settings of SAS-GNN; the paper's for them are not published.",
 )

@@ -7,7 +7,7 @@ from itertools import product
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS, recipe_runs
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
+from eegnn.studies.experiment import Cell, Cells, Description, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, means, statistic
 
 ACTIVATIONS = {"ReLU": "relu", "ReLU + Tanh": "relu_tanh"}
@@ -78,8 +78,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="classic-exits",
+DESCRIPTION = Description(
     title="Early exit on classic backbones",
     shows="tab:activation_comparison_grouped and tab:activation_comparison_amazon_roman.",
     settings="All models with the recipe of EEGNN, as in the paper, L = 20 (21 steps with "
@@ -87,7 +86,5 @@ EXPERIMENT = Experiment(
     "weights for all layers, over the ten published splits.",
     quick="one split, 5 epochs, width 32",
     minutes=(32_000, 3),
-    cells=cells,
-    findings=findings,
     why="The paper's settings are those of its EEGNN, which are not published.",
 )

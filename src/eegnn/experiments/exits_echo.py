@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments import echo
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Score, Table
+from eegnn.studies.experiment import Cells, Description, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
@@ -48,8 +48,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="exits-echo",
+DESCRIPTION = Description(
     title="Task awareness: exits on ECHO",
     shows="The exits of AP-GCN and EEGNN on sssp and ecc (fig:box_plot_sssp_exit, "
     "fig:ecc_step_distributions) and their errors (tab:echo_results).",
@@ -58,7 +57,5 @@ EXPERIMENT = Experiment(
     "Exits are counted as steps taken, in the test graphs.",
     quick="144 graphs, 10 epochs, one seed",
     minutes=(600, 3),
-    cells=cells,
-    findings=findings,
     draw=draw_exits,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import AUROC, Quantity, percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
@@ -92,8 +92,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="heterophilic",
+DESCRIPTION = Description(
     title="Node classification under heterophily",
     shows="tab:result_heterophilic, with Minesweeper and Roman-empire from "
     "tab:extended_result_heterophilic.",
@@ -105,8 +104,6 @@ EXPERIMENT = Experiment(
     "Tolokers, Co-GNN on Minesweeper and Tolokers, GT) the paper's number is quoted.",
     quick="one split, 5 epochs, width 32",
     minutes=(40_000, 2),
-    cells=cells,
-    findings=findings,
     why="The paper does not publish its settings for SAS-GNN and EEGNN, and trains for up to 3000 "
     "epochs; EEGNN stops earlier here on Minesweeper and Tolokers.",
     quoted=quoted_cells(GROUP, QUOTED, QUANTITIES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Scope
+from eegnn.studies.experiment import Cells, Description, Scope
 from eegnn.studies.quantities import percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
 
@@ -49,8 +49,7 @@ def cells(scope: Scope) -> Cells:
     return paper_cells(GROUP, PAPER, QUANTITIES, runs)
 
 
-EXPERIMENT = Experiment(
-    name="homophilic",
+DESCRIPTION = Description(
     title="Node classification on homophilic graphs",
     shows="tab:results_homophilicnc.",
     settings="The recipes on the one published 60/20/20 split, with ten seeds. Those of SAS-GNN "
@@ -58,7 +57,6 @@ EXPERIMENT = Experiment(
     "authors.",
     quick="one seed, 5 epochs, width 32",
     minutes=(7_000, 3),
-    cells=cells,
     why="The paper does not publish its settings for SAS-GNN and EEGNN. Its deviations over trials "
     "are a tenth of a point, so that small differences count as many of them.",
     quoted=quoted_cells(GROUP, QUOTED, QUANTITIES),

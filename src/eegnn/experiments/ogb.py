@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Cells, Experiment, Scope, Score
+from eegnn.studies.experiment import Cell, Cells, Description, Scope, Score
 from eegnn.studies.quantities import AUROC, Quantity, percent
 from eegnn.studies.tables import PaperTable, quoted_cells
 
@@ -62,8 +62,7 @@ def cells(scope: Scope) -> Cells:
             yield Cell(dataset, row, "test", QUANTITIES[dataset], runs, score)
 
 
-EXPERIMENT = Experiment(
-    name="ogb",
+DESCRIPTION = Description(
     title="The Open Graph Benchmark",
     shows="tab:ogb_molhiv_results and tab:ogb_arxiv_results; all rows but ours are quoted.",
     settings="The recipes, ours, since the paper's settings are not published, with four seeds. On "
@@ -71,7 +70,6 @@ EXPERIMENT = Experiment(
     "their size; ogbn-arxiv is estimated likewise.",
     quick="one epoch of width 8, one seed",
     minutes=(7_000, 6),
-    cells=cells,
     quoted=tuple(
         cell
         for dataset, rows in QUOTED.items()

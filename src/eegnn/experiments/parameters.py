@@ -9,7 +9,16 @@ from typing import Any
 from eegnn.data.registry import DATASETS
 from eegnn.io import MODELS
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
+from eegnn.studies.experiment import (
+    Cell,
+    Cells,
+    Description,
+    Finding,
+    Findings,
+    Scope,
+    Score,
+    Table,
+)
 from eegnn.studies.quantities import PARAMETERS
 from eegnn.train.models import NAMES
 
@@ -89,8 +98,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-EXPERIMENT = Experiment(
-    name="parameters",
+DESCRIPTION = Description(
     title="Numbers of parameters",
     shows="The counts in tab:runtime_questions and tab:parameter-datasets-models, with width 32.",
     settings="Models are built, not trained. The heads of EEGNN (2 layers of width 32; on "
@@ -98,6 +106,4 @@ EXPERIMENT = Experiment(
     "layers of Polynormer (one) are those that the paper's counts imply.",
     quick="there is nothing to leave out",
     minutes=(0.1, 0.1),
-    cells=cells,
-    findings=findings,
 )

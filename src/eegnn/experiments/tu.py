@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Cells, Experiment, Scope, Score
+from eegnn.studies.experiment import Cell, Cells, Description, Scope, Score
 from eegnn.studies.quantities import ACCURACY
 from eegnn.studies.tables import PaperTable, quoted_cells
 
@@ -57,15 +57,13 @@ def cells(scope: Scope) -> Cells:
             yield Cell(GROUP, row, column, ACCURACY, runs, score)
 
 
-EXPERIMENT = Experiment(
-    name="tu",
+DESCRIPTION = Description(
     title="Graph classification",
     shows="tab:results_tudataset.",
     settings="The recipes, ours, over the ten published folds with one inner split each. Baselines "
     "have no settings here: their numbers are quoted.",
     quick="one fold, 2 epochs, width 16",
     minutes=(11_000, 4),
-    cells=cells,
     why="The paper searches settings for each data set and does not publish what it found.",
     quoted=quoted_cells(GROUP, QUOTED, dict.fromkeys(COLUMNS, ACCURACY)),
 )
