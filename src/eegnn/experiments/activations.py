@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.findings import check, listing, means
 from eegnn.studies.tables import PaperTable, paper_cells
 
@@ -57,7 +57,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Activations",
     shows="tab:activations_comparison.",
     settings="SAS-GNN with its recipes, A-DGN and GRAFF with those of SAS-GNN (width, depth, "

@@ -7,7 +7,7 @@ from itertools import product
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK, SPLITS, recipe_runs
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Cells, Description, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, means, statistic
 
 ACTIVATIONS = {"ReLU": "relu", "ReLU + Tanh": "relu_tanh"}
@@ -78,7 +78,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Early exit on classic backbones",
     shows="tab:activation_comparison_grouped and tab:activation_comparison_amazon_roman.",
     settings="All models with the recipe of EEGNN, as in the paper, L = 20 (21 steps with "

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from eegnn.studies.configs import model_name, repeat, without_recipe
-from eegnn.studies.experiment import Cell, Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import ACCURACY, AUROC, Quantity
@@ -64,7 +64,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Depth on Cora and Minesweeper",
     shows="The figures of the score against depth (fig:depth_performance, fig:mines_performance), "
     "which come without numbers or settings.",

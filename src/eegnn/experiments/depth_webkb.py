@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from eegnn.studies.configs import repeat
-from eegnn.studies.experiment import Cell, CellResult, Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, CellResult, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import ACCURACY
@@ -90,7 +90,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Depth on WebKB",
     shows="The figures of accuracy against depth on Texas, Wisconsin and Cornell "
     "(fig:depth_performance_degrade, fig:wisconsin_and_cornell), which come without numbers or "

@@ -6,16 +6,7 @@ from itertools import product
 
 from eegnn.experiments.parameters import count_parameters
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import (
-    Cell,
-    Cells,
-    Description,
-    Finding,
-    Findings,
-    Scope,
-    Score,
-    Table,
-)
+from eegnn.studies.experiment import About, Cell, Cells, Finding, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import AUROC, PARAMETERS
@@ -64,7 +55,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="SAS-GNN with up to 100 layers",
     shows="tab:100_scaling_layer, which does not name its data set: scores and counts are those of "
     "Minesweeper.",

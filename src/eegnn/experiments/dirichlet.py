@@ -9,7 +9,7 @@ from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.states import stacked_states
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, without_recipe
-from eegnn.studies.experiment import Cells, Description, Findings, Measurement, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import log_at_layer
@@ -73,7 +73,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Dirichlet energy by layer",
     shows="The figures of the Dirichlet energy (fig:dirichlet_performance, "
     "fig:appendix_dirichlet), which come without numbers.",

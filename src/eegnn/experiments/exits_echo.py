@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments import echo
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
@@ -48,7 +48,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Task awareness: exits on ECHO",
     shows="The exits of AP-GCN and EEGNN on sssp and ecc (fig:box_plot_sssp_exit, "
     "fig:ecc_step_distributions) and their errors (tab:echo_results).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.experiments.heterophilic import recipe_runs
-from eegnn.studies.experiment import Cells, Description, Scope, Score
+from eegnn.studies.experiment import About, Cells, Scope, Score
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
@@ -34,7 +34,7 @@ def cells(scope: Scope) -> Cells:
         yield from row_cells("Exits of EEGNN", row, QUANTITIES, runs, paper)
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Exits on heterophilic graphs",
     shows="tab:node_distributions.",
     settings="The runs of EEGNN in heterophilic, L = 20, which is 21 steps: test nodes, averages "

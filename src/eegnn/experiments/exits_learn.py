@@ -8,7 +8,7 @@ from functools import partial
 from eegnn.experiments.heterophilic import PAPER, ROWS, SPLITS
 from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import AUROC, Quantity, RunRecord
@@ -80,7 +80,7 @@ def findings(table: Table) -> Findings:
                 yield check(claim, (low, high), operator.le, " ({:.4g} ≤ {:.4g})")
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Do exits learn, and pay?",
     shows="Scores of tab:result_heterophilic; the rest the paper does not have.",
     settings="The recipes. Seeds 100 and up on split 4, and seed 0 on each of the ten published "

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import LOG10_MSE
@@ -69,7 +69,7 @@ def findings(table: Table) -> Findings:
             )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Graph Transfer",
     shows="The figure of the error against the distance on lines, rings and crossed rings "
     "(fig:graph_transfer), which comes without numbers.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import AUROC, Quantity, percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
@@ -92,7 +92,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Node classification under heterophily",
     shows="tab:result_heterophilic, with Minesweeper and Roman-empire from "
     "tab:extended_result_heterophilic.",

@@ -6,7 +6,7 @@ import operator
 
 from eegnn.experiments import heterophilic
 from eegnn.experiments.heterophilic import GROUP, QUANTITIES, Rows
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.findings import check, means
 from eegnn.studies.tables import PaperTable, quoted_cells
 
@@ -82,7 +82,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Heterophily: variants, and GNNs with dropout",
     shows="The rows of tab:extended_result_heterophilic that heterophilic does not have.",
     settings="The recipes over the ten published splits. The paper does not say how much dropout "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Scope
+from eegnn.studies.experiment import About, Cells, Scope
 from eegnn.studies.quantities import percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
 
@@ -49,7 +49,7 @@ def cells(scope: Scope) -> Cells:
     return paper_cells(GROUP, PAPER, QUANTITIES, runs)
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Node classification on homophilic graphs",
     shows="tab:results_homophilicnc.",
     settings="The recipes on the one published 60/20/20 split, with ten seeds. Those of SAS-GNN "

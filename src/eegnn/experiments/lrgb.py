@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Scope
+from eegnn.studies.experiment import About, Cells, Scope
 from eegnn.studies.quantities import MAE, Quantity, percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
 
@@ -81,7 +81,7 @@ def recipe_runs(column: str, model: str, options: dict[str, Any], scope: Scope) 
     return repeat(config, "seed", scope.numbers(SEEDS))
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="The Long Range Graph Benchmark",
     shows="tab:result_lrgb_extended; all rows but ours are quoted.",
     settings="The recipes: width 300 (Pascal 128), 10 layers, AdamW, up to 1000 epochs, four "

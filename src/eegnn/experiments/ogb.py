@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Cells, Description, Scope, Score
+from eegnn.studies.experiment import About, Cell, Cells, Scope, Score
 from eegnn.studies.quantities import AUROC, Quantity, percent
 from eegnn.studies.tables import PaperTable, quoted_cells
 
@@ -62,7 +62,7 @@ def cells(scope: Scope) -> Cells:
             yield Cell(dataset, row, "test", QUANTITIES[dataset], runs, score)
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="The Open Graph Benchmark",
     shows="tab:ogb_molhiv_results and tab:ogb_arxiv_results; all rows but ours are quoted.",
     settings="The recipes, ours, since the paper's settings are not published, with four seeds. On "

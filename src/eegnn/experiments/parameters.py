@@ -9,16 +9,7 @@ from typing import Any
 from eegnn.data.registry import DATASETS
 from eegnn.io import MODELS
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import (
-    Cell,
-    Cells,
-    Description,
-    Finding,
-    Findings,
-    Scope,
-    Score,
-    Table,
-)
+from eegnn.studies.experiment import About, Cell, Cells, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import PARAMETERS
 from eegnn.train.models import NAMES
 
@@ -98,7 +89,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Numbers of parameters",
     shows="The counts in tab:runtime_questions and tab:parameter-datasets-models, with width 32.",
     settings="Models are built, not trained. The heads of EEGNN (2 layers of width 32; on "

@@ -20,8 +20,8 @@ _NAMES = (
     "depth", "graph-transfer", "dirichlet", "sensitivity", "budget", "tradeoff", "exits-time",
     "exits-peptides", "backbones", "links",
 )  # fmt: skip
-#: Names on the command line, and the modules that hold the experiments. A module has a
-#: ``DESCRIPTION``, a function ``cells`` and, where there are statements to check, ``findings``.
+#: Names on the command line, and the modules that hold the experiments. A module has an
+#: ``ABOUT``, a function ``cells`` and, where there are statements to check, ``findings``.
 EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
 
 
@@ -33,7 +33,7 @@ def find(name: str) -> Experiment:
         raise ValueError(f"there is no experiment called {name!r}: {hint}")
     module = import_module(EXPERIMENTS[name])
     findings = getattr(module, "findings", lambda table: ())
-    return Experiment(**vars(module.DESCRIPTION), name=name, cells=module.cells, findings=findings)
+    return Experiment(**vars(module.ABOUT), name=name, cells=module.cells, findings=findings)
 
 
 def by_cost(quick: bool = False) -> list[Experiment]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from eegnn.experiments.lrgb import MAE_4, SEEDS
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import Cells, Description, Scope, Score
+from eegnn.studies.experiment import About, Cells, Scope, Score
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.quantities import MEAN_EXIT, PARAMETERS, Quantity
 from eegnn.studies.tables import row_cells
@@ -40,7 +40,7 @@ def cells(scope: Scope) -> Cells:
         yield from row_cells("Peptides-struct", row, QUANTITIES, runs, paper)
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Robustness on Peptides-struct",
     shows="tab:peptides_exit and fig:peptides_exit_analysis.",
     settings="The recipe of EEGNN with other widths and budgets (L + 1 steps, since the paper "

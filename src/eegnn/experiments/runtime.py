@@ -9,7 +9,7 @@ from typing import Any
 
 from eegnn.experiments.parameters import OPTIONS
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Cells, Description, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
 from eegnn.studies.tables import by_group, by_row
@@ -73,7 +73,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Inference time",
     shows="tab:runtime_questions and tab:runtime-datasets. The paper's seconds are those of its "
     "machine, which it does not name; what can be compared is how they grow from 10 to 20 layers.",

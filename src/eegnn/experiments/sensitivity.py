@@ -10,7 +10,7 @@ from typing import Any
 from eegnn.analysis.sensitivity import layer_sensitivity
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Description, Findings, Measurement, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import log_at_layer
@@ -65,7 +65,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Sensitivity by layer",
     shows="The figures of ln S_l (fig:func_sensitivity, fig:appendix_sensitivity), which come "
     "without numbers.",

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from eegnn.experiments.parameters import count_parameters
-from eegnn.studies.experiment import (
-    Cell,
-    Cells,
-    Description,
-    Finding,
-    Findings,
-    Scope,
-    Score,
-    Table,
-)
+from eegnn.studies.experiment import About, Cell, Cells, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import Quantity
 
 GROUP = "Weight matrices m' × m'"
@@ -58,7 +49,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Space complexity",
     shows="tab:space_complexities, whose orders of growth are read here with their factors: "
     "O(Lm'²) as one matrix for each layer, O(8Lm'²) as eight.",

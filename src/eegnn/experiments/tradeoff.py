@@ -7,7 +7,7 @@ from functools import partial
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Description, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
@@ -66,7 +66,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Score, parameters and time",
     shows="The figures of the trade-off (fig:tradeoff_questions, fig:tradeoff_amazon_ratings, "
     "fig:tradeoff_roman_empire), which come without numbers.",

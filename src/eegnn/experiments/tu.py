@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cell, Cells, Description, Scope, Score
+from eegnn.studies.experiment import About, Cell, Cells, Scope, Score
 from eegnn.studies.quantities import ACCURACY
 from eegnn.studies.tables import PaperTable, quoted_cells
 
@@ -57,7 +57,7 @@ def cells(scope: Scope) -> Cells:
             yield Cell(GROUP, row, column, ACCURACY, runs, score)
 
 
-DESCRIPTION = Description(
+ABOUT = About(
     title="Graph classification",
     shows="tab:results_tudataset.",
     settings="The recipes, ours, over the ten published folds with one inner split each. Baselines "

@@ -241,7 +241,7 @@ class Scope(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
+class About:
     """What a reader is told of a table or figure, and how it is drawn.
 
     Args:
@@ -274,7 +274,7 @@ class Description:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment(Description):
+class Experiment(About):
     """A table or figure of the paper.
 
     Args:
