@@ -5,36 +5,21 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from eegnn.experiments.paper import paper_table
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe, with_recipe_of
 from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import MAE
-from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
+from eegnn.studies.tables import paper_cells, quoted_cells
 
 TASKS = ("diam", "ecc", "sssp")
 #: Weight initialisations in the paper.
 SEEDS = 4
 #: tab:echo_results
-PAPER: PaperTable = {
-    "SAS-GNN": [(1.914, 0.397), (4.806, 0.018), (0.244, 0.243)],
-    "EEGNN": [(1.805, 0.068), (5.048, 0.237), (0.065, 0.074)],
-    "SAS-GNN, the paper's settings": [(1.914, 0.397), (4.806, 0.018), (0.244, 0.243)],
-    "EEGNN, the paper's settings": [(1.805, 0.068), (5.048, 0.237), (0.065, 0.074)],
-    "GCN": [(3.832, 0.262), (5.233, 0.034), (2.102, 0.094)],
-    "GRAFF": [(2.731, 0.052), (5.344, 0.086), (3.363, 1.356)],
-    "AP-GCN": [None, (11.080, 0.099), (6.729, 0.018)],
-    "A-DGN": [(1.151, 0.038), (4.981, 0.037), (1.176, 0.140)],
-    "SWAN": [(1.121, 0.070), (4.840, 0.045), (0.896, 0.232)],
-    "GIN": [(1.630, 0.161), (4.869, 0.092), (2.234, 0.271)],
-    "GCNII": [(2.005, 0.093), (5.241, 0.030), (2.128, 0.429)],
-    "GraphCON": [(2.969, 0.189), (5.474, 0.001), (5.734, 0.011)],
-    "PH-DGN": [(1.627, 0.398), (5.068, 0.126), (1.323, 0.485)],
-    "GPS": [(2.160, 0.098), (4.758, 0.021), (0.472, 0.050)],
-    "DRew": [(1.243, 0.047), (4.651, 0.020), (1.279, 0.011)],
-}
+PAPER = paper_table("echo")
 
 #: A row of tab:echo_results whose model is not here.
-QUOTED: PaperTable = {"GRIT": [(1.014, 0.046), (5.091, 0.158), (0.121, 0.013)]}
+QUOTED = paper_table("echo_quoted")
 #: What the authors' code has that is no default here; see the pages of these models.
 AUTHORS: dict[str, dict[str, Any]] = {
     **{row: {"linear_encoder": True} for row in ("A-DGN", "SWAN", "GRAFF", "GraphCON", "PH-DGN")},

@@ -8,7 +8,7 @@ from eegnn.studies.experiment import About, Cells, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
-from eegnn.studies.tables import paper_scores, row_cells
+from eegnn.studies.tables import row_cells
 
 ERROR, EXIT = "MAE", "mean exit layer"
 QUANTITIES: dict[str, Quantity] = {ERROR: MAE, EXIT: MEAN_EXIT}
@@ -24,8 +24,7 @@ def cells(scope: Scope) -> Cells:
     for task in TASKS:
         for row in ("AP-GCN", "EEGNN"):
             config = with_recipe(f"echo-{task}{size}", model_name(row), settings)
-            error = paper_scores(echo.PAPER, row, echo.TASKS)[task]
-            paper = {ERROR: error, EXIT: PAPER_EXITS.get((task, row))}
+            paper = {ERROR: echo.PAPER[row][task], EXIT: PAPER_EXITS.get((task, row))}
             runs = repeat(config, "seed", scope.numbers(echo.SEEDS))
             yield from row_cells(task, row, QUANTITIES, runs, paper)
 
