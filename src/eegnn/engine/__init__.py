@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
 
 #: By name; ``exits.backend`` tells which one was taken.
 BACKENDS: dict[str, Backend] = {"reference": run, "pruned": run_pruned}
+execute_nodes = run_on_demand  #: runs a program for some nodes alone
 
 
 class Choice(NamedTuple):
@@ -59,11 +60,6 @@ def choose(program: Program, h: Tensor) -> Choice:
     if program.confidence is None:
         return Choice("pruned", "the model has no exits: all steps are taken in place")
     return Choice("pruned", "states that no prediction depends on any more are not computed")
-
-
-def execute_nodes(program: Program, *args: Any) -> tuple[Tensor, Exits]:
-    """Run a program for some nodes alone; see :func:`eegnn.engine.on_demand.run`."""
-    return run_on_demand(program, *args)
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:

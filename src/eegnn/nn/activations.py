@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from eegnn._tracing import is_traced
-
-Activation = Literal["relu_tanh", "relu", "tanh", "identity"]
 
 
 class _ReLUTanh(torch.autograd.Function):

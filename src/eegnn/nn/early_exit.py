@@ -176,9 +176,7 @@ class EarlyExit(nn.Module):
             edge_attr: edge features ``[E, d]``, a row for each column of ``edge_index``, for a
                 step that uses them.
             batch: the graph of each node ``[n]``.
-            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
-            batch_size: the number of graphs, where the last ones may have no nodes.
-            edge_label_index: the pairs ``[2, P]`` of ``level="edge"``.
+            edge_weight, batch_size, edge_label_index: see :class:`~eegnn.nn.inputs.GraphInputs`.
             **options: as in :meth:`program`.
 
         Returns:

@@ -85,7 +85,7 @@ def check_kind(model: Any, adj: Adjacency) -> None:
 
 
 def with_pairs_for(level: Level, adj: Adjacency, edge_label_index: Tensor | None) -> Adjacency:
-    """Return the graph with the pairs that are predicted for, if they are what is predicted for."""
+    """Return the graph with the pairs to predict for, which it has with ``level="edge"`` alone."""
     if level != "edge":
         if edge_label_index is not None:
             raise ValueError(

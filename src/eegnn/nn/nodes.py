@@ -99,7 +99,7 @@ def _check_source(
 def _program(
     model: Any, adj: Adjacency, edge_attr: Tensor | None, options: dict[str, Any]
 ) -> tuple[Program | None, str | None]:
-    """What is to be run for some nodes, or why all have to be computed."""
+    """Return what is to be run for some nodes, or why all nodes have to be computed."""
     if not hasattr(model, "program") or getattr(model, "solver", "euler") != "euler":
         return None, f"{type(model).__name__} does not go step by step"
     if edge_attr is not None:

@@ -79,7 +79,7 @@ class Program:
         return 1.0 if self.step_size == "adaptive" else float(self.step_size)
 
     def step(self, layer: int) -> Step:
-        """The step of this layer: its own, or the only one there is."""
+        """Return the step of this layer: its own, or the only one there is."""
         return of_layer(self.steps, layer)
 
     def units(self, h: Tensor, adj: Adjacency) -> Tensor:
@@ -125,7 +125,7 @@ class Program:
         return pooled if out.dim() > 1 else pooled.squeeze(-1)
 
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
-        """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
+        """Return the step sizes ``[U]``: those of the heads, or what replaces them."""
         if self.step_size == "adaptive":
             return tau
         if self.step_size == "mean":
@@ -133,13 +133,13 @@ class Program:
         return tau.new_full(tau.shape, float(self.step_size))
 
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
-        """From a value of each unit to one of each node."""
+        """Return a value for each node, from one for each unit."""
         return value if self.level == "node" else spread(value, adj)
 
 
 def states_of_units(level: Level, pool: str, h: Tensor, adj: Adjacency) -> Tensor:
-    """What is decoded: the states of nodes ``[n, m']``, pooled ones of graphs ``[graphs, m']``, or
-    those of both ends of ``adj.pairs``, ``[P, 2m']``."""
+    """Return the states of nodes ``[n, m']``, pooled ones of graphs ``[graphs, m']``, or those of
+    both ends of ``adj.pairs``, ``[P, 2m']``: what is decoded."""
     if level == "edge":
         assert adj.pairs is not None
         return states_of_ends(h, adj.pairs)
@@ -179,7 +179,7 @@ def refuses_nodes(program: Program, like: Tensor) -> str | None:
 
 
 def _engine() -> ModuleType:
-    """The engine imports the method; this is the only place where the method asks for it."""
+    """Import the engine, which imports the method: the only place where that is done."""
     from eegnn import engine
 
     return engine
