@@ -60,8 +60,6 @@ class ExitModel(GraphModel):
         if self.level != "node":
             graphs = self.level == "graph"
             pooled = pooled_channels(self.pool, width) if graphs else pair_channels("concat", width)
-        _check.integer("head_layers", self.head_layers, at_least=1)
-        _check.integer("head_channels", self.head_channels, at_least=1)
         kind = self.confidence or ("mean" if self.level == "node" else "mlp")
         _check.choice("confidence", kind, tuple(HEADS))
         seen = width if HEADS[kind].uses_graph else pooled

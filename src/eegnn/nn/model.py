@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar, Unpack
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.inits import reset
 
 from eegnn import _check
+from eegnn._arguments import check_arguments
 from eegnn.graph import Adjacency
 from eegnn.nn.encoders import Decoder, Encoder, PairDecoder
 from eegnn.nn.evaluation_mode import evaluation_mode
@@ -24,18 +25,15 @@ from eegnn.nn.program import states_of_units
 from eegnn.source import GraphSource
 from eegnn.typing import Level
 
-#: The largest integers that arguments may be, by how their names end. A file from elsewhere may
-#: hold any, and is refused before anything is built.
-MOST = {"layers": 1000, "channels": 2**20, "dim": 2**20, "": 10_000}
-
 
 @dataclass(eq=False, repr=False)
 class GraphModel(nn.Module):
     r"""Encoder → states → (pool) → decoder.
 
     A subclass defines how states evolve, in :meth:`evolve`. Models are dataclasses: the arguments
-    of a constructor are the fields of its class and of the classes above it. A subclass declares
-    and documents only the arguments that it adds, and makes its modules in ``__post_init__``.
+    of a constructor are the fields of its class and of the classes above it, and are checked by
+    their types. A subclass declares and documents only the arguments that it adds, and makes its
+    modules in ``__post_init__``.
     ``config`` holds all arguments, from which :func:`eegnn.load` builds the model again.
 
     Args:
@@ -53,7 +51,7 @@ class GraphModel(nn.Module):
         decoder_layers: depth of the decoder.
     """
 
-    in_channels: int
+    in_channels: int = field(metadata={"at_least": 0})
     hidden_channels: int
     out_channels: int
     num_layers: int = 10
@@ -75,14 +73,8 @@ class GraphModel(nn.Module):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self.config = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in self.config.items():  # before anything is built
-            most = next(most for ending, most in MOST.items() if name.endswith(ending))
-            if isinstance(value, int) and value > most:
-                raise ValueError(f"{name} must be at most {most}, got {value}")
-        _check.integer("in_channels", self.in_channels, at_least=0)
-        for name in ("hidden_channels", "out_channels", "num_layers", "decoder_layers"):
-            _check.integer(name, getattr(self, name), at_least=1)
+        self.config = {each.name: getattr(self, each.name) for each in fields(self)}
+        check_arguments(self)
         _check.choice("level", self.level, self.levels)
         pools, where = (PAIR_POOLS, " with level='edge'") if self.level == "edge" else (POOLS, "")
         _check.choice(f"pool{where}", self.pool, tuple(pools))
@@ -104,7 +96,7 @@ class GraphModel(nn.Module):
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return all arguments of the constructor with their defaults."""
-        return {field.name: field.default for field in fields(cls)}
+        return {each.name: each.default for each in fields(cls)}
 
     def before_epoch(self, epoch: int) -> None:
         """Called by the training loop before each epoch, counted from 1; here it does nothing."""

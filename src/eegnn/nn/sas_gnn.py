@@ -15,7 +15,7 @@ from eegnn.nn.hooks import is_hooked
 from eegnn.nn.inputs import Options
 from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program, execute
-from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv
+from eegnn.nn.sas_conv import EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
 from eegnn.typing import Step
 
@@ -67,12 +67,8 @@ class SASGNN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.boolean("shared", self.shared)
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
-        _check.choice("conv_norm", self.conv_norm, (None, *NORMS))
         _check.number("step_size", self.step_size, 0)
         _check.choice("solver", self.solver, SOLVERS)
-        _check.boolean("recompute", self.recompute)
         if self.step_size == 0:
             raise ValueError("step_size must be above 0, or nothing ever changes")
         if self.solver != "euler" and not self.shared:

@@ -67,7 +67,6 @@ class APGCN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.number("propagation_dropout", self.propagation_dropout, 0, 1)
         self.drop = Dropout(self.propagation_dropout)
         self.halt = nn.Linear(self.out_channels, 1)
         self._reset_halting_bias()

@@ -82,14 +82,7 @@ class CoGNN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.choice("environment", self.environment, ("mean", "sum"))
-        _check.choice("action", self.action, ("mean", "sum"))
-        _check.integer("action_layers", self.action_layers, at_least=1)
-        _check.integer("action_channels", self.action_channels, at_least=1)
         _check.number("tau0", self.tau0, 0)
-        _check.boolean("skip", self.skip)
-        _check.boolean("layer_norm", self.layer_norm)
-        _check.choice("activation", self.activation, tuple(_ACTIVATIONS))
         width = self.hidden_channels
         self.drop = Dropout(self.dropout)
         self.norm = nn.LayerNorm(width) if self.layer_norm else None
