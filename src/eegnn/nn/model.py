@@ -144,6 +144,8 @@ class GraphModel(nn.Module):
             ``[n, out_channels]``, ``[graphs, out_channels]`` with ``level="graph"``, or
             ``[P, out_channels]`` with ``level="edge"``.
         """
+        if x is not None:
+            _check.tensor("x", x, sparse=True)  # torch.fx gives a proxy, and cannot unpack inputs
         x, adj = self._enter(x, edge_index, edge_attr, batch, **inputs)
         out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out
