@@ -18,6 +18,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
     {
         "__version__",
+        "_arguments",
         "_check",
         "_edge_list",
         "_edge_values",

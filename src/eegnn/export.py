@@ -23,7 +23,8 @@ from eegnn.graph import Adjacency, Norm, row_pointer
 from eegnn.nn.eegnn import EEGNN
 from eegnn.nn.exit_loop import take_layer
 from eegnn.nn.exit_rule import wants_to_leave
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program
 from eegnn.nn.sas_gnn import SASGNN
 
@@ -200,7 +201,7 @@ def _run_while(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Ten
         number: Tensor, h: Tensor, left: Tensor, layer: Tensor, log_stay: Tensor, *rest: Tensor
     ) -> tuple[Tensor, ...]:
         time, state = rest
-        h, delta, drawn, tau = take_layer(program, 0, h, adj, left)
+        h, _, delta, drawn, tau = take_layer(program, 0, h, h, adj, left)
         log_stay, number = log_stay + logsigmoid(delta), number + 1
         leave = wants_to_leave(drawn, log_stay, program.exit_threshold)
         now = (leave | (number == program.max_layers)) & ~left

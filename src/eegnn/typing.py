@@ -9,7 +9,7 @@ from torch import Tensor
 
 from eegnn.graph import Adjacency
 
-#: Who is predicted, and who leaves: a node, a graph, or a pair of nodes.
+#: What is predicted, and what leaves: a node, a graph, or a pair of nodes.
 Level = Literal["node", "graph", "edge"]
 #: What a node that has left does: it goes on evolving, or keeps its state.
 AfterExit = Literal["evolve", "freeze"]

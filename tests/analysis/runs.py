@@ -36,7 +36,9 @@ def undecided(model: GraphModel, problem: Problem) -> GraphModel:
         for batch in Batches(problem, 5, model.edge_dim is not None).part("test"):
             program = model.program(batch.adj, batch.edge_attr)
             states = states_by_layer(model, batch.x, batch.adj, batch.edge_attr)
-            differences += [program.look(h, batch.adj)[0] for h in states[:-1]]
+            differences += [
+                program.look(h, program.units(h, batch.adj), batch.adj)[0] for h in states[:-1]
+            ]
         confidence.head.lins[-1].bias[0] -= torch.cat(differences).quantile(1 / 3)
     return model
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eegnn import Adjacency
-from eegnn.nn.pooling import POOLS, pooled_channels, spread, weighted_sum
+from eegnn.nn.pooling import POOLS, pooled_channels, spread
 
 EMPTY = torch.zeros(2, 0, dtype=torch.int64)
 
@@ -68,14 +68,6 @@ def test_evaluation_pools_as_training_does(name: str, batch: list[int] | None) -
     trained = POOLS[name](h.clone().requires_grad_(), adj)
     assert trained.requires_grad
     torch.testing.assert_close(POOLS[name](h, adj), trained.detach())
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_weighted_sum_is_over_each_graph(dtype: torch.dtype) -> None:
-    h, weight = states(4).to(dtype), torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=dtype)
-    out = weighted_sum(h, adjacency([0, 0, 2, 2], 4), weight)
-    wanted = torch.stack([h[0] - 2 * h[1], 0 * h[0], 0.5 * h[2] + 3 * h[3]])
-    torch.testing.assert_close(out, wanted)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])

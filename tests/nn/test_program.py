@@ -38,7 +38,7 @@ def program(**options: Any) -> Program:
 def test_heads_look_at_units(level: Any, pool: str, units: list[list[float]]) -> None:
     own = program(level=level, pool=pool)
     assert own.units(H, ADJ).tolist() == units
-    delta, inv_temperature = own.look(H, ADJ)
+    delta, inv_temperature = own.look(H, own.units(H, ADJ), ADJ)
     assert delta.tolist() == [3 * a - b for a, b in units]
     assert inv_temperature.tolist() == [a for a, _ in units]
 

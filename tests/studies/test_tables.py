@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from eegnn.studies.configs import Runs
 from eegnn.studies.experiment import Score
 from eegnn.studies.quantities import AUROC, MEAN_EXIT
-from eegnn.studies.tables import PaperTable, paper_cells, paper_scores, quoted_cells, row_cells
+from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells, row_cells
 from eegnn.train.config import Config
 
-PAPER: PaperTable = {"x": [(1.0, 0.1), None], "y": [None, (2.0, 0.2)]}
-
-
-def test_a_row_of_the_paper_is_read_by_column() -> None:
-    assert paper_scores(PAPER, "x", ("a", "b")) == {"a": Score(1.0, 0.1)}
-    with pytest.raises(ValueError, match="zip"):
-        paper_scores(PAPER, "x", ("a",))
+PAPER: PaperTable = {"x": {"a": Score(1.0, 0.1)}, "y": {"b": Score(2.0, 0.2)}}
 
 
 def test_what_we_have_no_settings_for_gets_no_cell() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from eegnn.studies.experiment import Cell, Experiment, Finding, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Experiment, Finding, Scope, Score, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.quantities import LOG10_MSE, RunRecord
 from eegnn.train.config import Config, make_config
@@ -52,14 +52,12 @@ def findings(table: Table) -> list[Finding]:
     return [Finding("something was run", any(result.runs for result in table) or None)]
 
 
-EXPERIMENT = Experiment(
-    name="tiny",
+ABOUT = About(
     title="A tiny study",
     shows="Nothing.",
     settings="Two epochs.",
     quick="one epoch",
     minutes=(0.1, 0.05),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="distance"),
 )
+EXPERIMENT = Experiment(**vars(ABOUT), name="tiny", cells=cells, findings=findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ Backend = Callable[[Program, Tensor, Adjacency], tuple[Tensor, Exits]]
 
 #: By name; ``exits.backend`` tells which one was taken.
 BACKENDS: dict[str, Backend] = {"reference": run, "pruned": run_pruned}
+execute_nodes = run_on_demand  #: runs a program for some nodes alone
 
 
 class Choice(NamedTuple):
@@ -45,25 +46,20 @@ def choose(program: Program, h: Tensor) -> Choice:
     if program.training or torch.is_grad_enabled():
         return Choice("reference", "gradients are on: autograd needs every step of every unit")
     if is_traced():
-        return Choice("reference", "operators are traced: none may depend on who has left")
+        return Choice("reference", "operators are traced: none may depend on which units have left")
     if program.hooked:
         return Choice("reference", "hooks are registered: modules are called, with every unit")
     if program.noisy:
         return Choice("reference", "noise is drawn for every unit at every step")
     if program.observe is not None and program.exit_threshold != 1:
-        return Choice("reference", "all states are observed, also of those who have left")
+        return Choice("reference", "all states are observed, also those of units that have left")
     if torch.is_autocast_enabled(h.device.type):
         return Choice("reference", "autocast is on")
     if (reason := refuses(program)) is not None:
         return Choice("reference", reason)
     if program.confidence is None:
-        return Choice("pruned", "nobody leaves: all steps are taken in place")
-    return Choice("pruned", "what nobody needs any more is not computed")
-
-
-def execute_nodes(program: Program, *args: Any) -> tuple[Tensor, Exits]:
-    """Run a program for some nodes alone; see :func:`eegnn.engine.on_demand.run`."""
-    return run_on_demand(program, *args)
+        return Choice("pruned", "the model has no exits: all steps are taken in place")
+    return Choice("pruned", "states that no prediction depends on any more are not computed")
 
 
 def execute(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:

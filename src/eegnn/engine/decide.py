@@ -1,4 +1,4 @@
-"""What the heads decide at some nodes: their step sizes, and who leaves."""
+"""What the heads decide at some nodes: step sizes, and which nodes leave."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def decide(
     """Let the heads look at the targets of a graph, for ``level="node"`` and without noise.
 
     Args:
-        program: what is run; without heads everyone goes on, with its one step size.
+        program: what is run; without heads all nodes go on, with its one step size.
         h: states ``[n, m']``.
         adj: the graph, with all that the heads see.
         log_stay: ``[num_targets]``, the log-probability of having gone on so far.
 
     Returns:
-        Three times ``[num_targets]``: the step sizes, who wants to leave, and ``log_stay``, which
-        is kept up to date only where there is a threshold.
+        ``[num_targets]`` each: the step sizes, which nodes want to leave, and ``log_stay``, which
+        is updated only where there is a threshold.
     """
     count = adj.num_targets
     if program.confidence is None:
         never = torch.zeros_like(log_stay, dtype=torch.bool)
         return h.new_full((count,), float(program.step_size)), never, log_stay
-    delta, inv_temperature = (value[:count] for value in program.look(h, adj))
+    delta, inv_temperature = (value[:count] for value in program.look(h, h, adj))
     tau = program.step_sizes(continue_score(delta, inv_temperature), adj)
     if program.exit_threshold is not None:
         log_stay = log_stay + logsigmoid(delta)

@@ -1,4 +1,4 @@
-"""Inference on a graph that shrinks: what nobody needs any more is not computed."""
+"""Inference on a graph that shrinks: states that no prediction depends on are not computed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from eegnn.typing import Step
 ROW_WORK = 64
 #: Making a smaller graph takes the time of so many steps on it (Minesweeper 1, Tolokers 2.5).
 BUILD_WORK = 1.5
-#: Where nodes that have left go on evolving, it takes a search to find out who is needed: it is
-#: made once so many of those who were here at the last one remain.
+#: Where nodes that have left go on evolving, it takes a search to find the nodes that active ones
+#: depend on: it is made once this share of the nodes that were active at the last one remains.
 SEARCH = 0.25
 #: A graph with fewer nodes is not worth making smaller.
 SMALLEST = 1024
@@ -47,7 +47,7 @@ def refuses(program: Program) -> str | None:
 
 
 def hops_of(program: Program) -> int | None:
-    """How many hops a step, with the heads before it, sees; ``None`` if that is not known."""
+    """Return how many hops a step sees with the heads before it; ``None`` if it is not known."""
     hops = 1
     for head in (program.confidence, program.temperature):
         if head is not None:
@@ -61,10 +61,10 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """Run Algorithm 1 or 2 without gradients and noise; see :func:`eegnn.nn.exit_loop.run`.
 
     * Steps of SAS-GNN are taken in place.
-    * The loop ends when everyone has left.
+    * The loop ends when all units have left.
     * A graph that has left is dropped from the batch.
-    * A node is not computed once no node that is still here can be influenced by it in the steps
-      that remain, or, with ``after_exit="freeze"``, once it has left.
+    * A node is not computed once no active node can be influenced by it in the steps that remain,
+      or, with ``after_exit="freeze"``, once it has left.
 
     A smaller graph has to be made first, which is done when it saves more than it takes.
     """
@@ -76,7 +76,7 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
 
 
 def _run_to_the_end(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
-    """All steps, with one step size."""
+    """Take all steps, with one step size."""
     steps, h, tau = _Steps(program), h.clone(), float(program.step_size)
     for layer in range(program.max_layers):
         h = steps.take(layer, h, adj, tau)
@@ -107,18 +107,19 @@ class _Run:
     """One call of :func:`run` with heads.
 
     The rows of ``h`` are those of ``adj``; the units that are still in the records come first.
-    Where those who have left are not updated, they are the targets of ``adj``.
+    Where nodes that have left are not updated, the units in the records are the targets of ``adj``.
     """
 
     def __init__(self, program: Program, h: Tensor, adj: Adjacency) -> None:
         self.program, self.h, self.adj = program, h.clone(), adj
         self.steps = _Steps(program)
-        count = program.num_units(h, adj)
+        self.z = program.units(self.h, adj)  # what the readout decodes
+        count = self.z.size(0)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
         self.complete = adj.num_targets  # the first so many nodes have all their entries
         self.work = _work(program, adj)
         self.wasted = 0.0  # work on units that had left, since the graph was made
-        self.searched = count  # how many were here at the last search
+        self.searched = count  # active units at the last search
 
     def run(self) -> tuple[Tensor, Exits]:
         limit = self.program.max_layers
@@ -134,40 +135,43 @@ class _Run:
         return self.program.readout(state), exits
 
     def _layer(self, layer: int) -> None:
-        """One layer of the loop, for the rows that are left."""
+        """Take one layer of the loop for the rows that remain."""
         program, recorder = self.program, self.recorder
         count = recorder.left.numel()
         targets = self.adj.num_targets if program.level == "node" else self.adj.num_graphs
-        delta, inv_temperature = (value[:targets] for value in program.look(self.h, self.adj))
+        delta, inv_temperature = (
+            value[:targets] for value in program.look(self.h, self.z, self.adj)
+        )
         tau = program.step_sizes(continue_score(delta, inv_temperature), self.adj)
         if program.freezes:
             tau.masked_fill_(recorder.left, 0.0)
         delta = delta[:count]
-        # Without a threshold or an observer nobody asks for the probability of having left.
+        # Without a threshold or an observer the probability of having left is not needed.
         asked = program.exit_threshold is not None or program.observe is not None
         log_stay = recorder.decide(delta) if asked else recorder.log_stay
         leave = wants_to_leave(delta, log_stay, program.exit_threshold)
         self.h = self.steps.take(layer, self.h, self.adj, program.on_nodes(tau, self.adj))
-        recorder.step(tau[:count], leave, program.units(self.h, self.adj)[:count])
+        self.z = program.units(self.h, self.adj)
+        recorder.step(tau[:count], leave, self.z[:count])
 
     def _observe(self) -> None:
-        """Show the states, of which none is missing where nobody leaves before the last step."""
+        """Call the observer, with all states: with one, no unit leaves before the last step."""
         if self.program.observe is not None:
             self.program.observe(self.h.clone(), self.recorder.log_stay)
 
     def _is_time(self) -> bool:
         """Whether the graph is to be made smaller now.
 
-        Where those who have left are not updated, that is when as much has been computed for them
-        in vain as it takes: so it is never much more than it had to be.
+        Where units that have left are not updated, that is when the work wasted on them equals the
+        work of making the graph smaller: so the total is never much more than necessary.
         """
-        here = self.recorder.num_active
+        active = self.recorder.num_active
         if not self.program.freezes:
-            if here > SEARCH * self.searched:
+            if active > SEARCH * self.searched:
                 return False
-            self.searched = here
+            self.searched = active
             return True
-        if here == self.recorder.left.numel():
+        if active == self.recorder.left.numel():
             return False
         needed = float(self.work[~self.recorder.left].sum())
         self.wasted += float(self.work.sum()) - needed
@@ -178,37 +182,38 @@ class _Run:
 
     def _narrow(self, steps: int) -> None:
         """Leave out rows that do not matter in the ``steps`` to come, if that pays."""
-        here = (~self.recorder.left).nonzero().view(-1)
+        active = (~self.recorder.left).nonzero().view(-1)
         if self.program.level == "graph":
             if self.adj.batch is None:
                 return
             self.adj, order = select_graphs(self.adj, ~self.recorder.left)
         else:
-            rows = None if self.adj.num_targets < SMALLEST else self._rows(here, steps)
+            rows = None if self.adj.num_targets < SMALLEST else self._rows(active, steps)
             if rows is None:
                 return
             self.adj, order = neighborhood(self.adj, rows)
             self.complete = rows.numel()
             if self.program.freezes:
-                self.adj = first_targets(self.adj, here.numel())
+                self.adj = first_targets(self.adj, active.numel())
         self.h = self.h.index_select(0, order)
+        self.z = self.program.units(self.h, self.adj)
         self.work = _work(self.program, self.adj)
-        self.recorder.narrow(here)
+        self.recorder.narrow(active)
 
-    def _rows(self, here: Tensor, steps: int) -> Tensor | None:
-        """Those who are here, then all others that have to be computed for their sake.
+    def _rows(self, active: Tensor, steps: int) -> Tensor | None:
+        """Return the active nodes, then the other nodes that their states will depend on.
 
         Each step, and the heads before it, see :math:`R` hops. Rows that are left out keep an old
-        state, and what is wrong with it comes :math:`R` hops nearer with every step: with
-        :math:`k` steps to come, rows within :math:`Rk - 1` hops suffice. Where nodes that left do
-        not move, no state is old, and the heads need :math:`R - 1` hops.
+        state, and its error comes :math:`R` hops nearer with every step: with :math:`k` steps to
+        come, rows within :math:`Rk - 1` hops suffice. Where nodes that left keep their states, none
+        is old, and the heads need :math:`R - 1` hops.
         """
         hops, freezes = hops_of(self.program), self.program.freezes
         assert hops is not None
         inside = self.h.new_zeros(self.adj.num_nodes)
-        inside[here] = 1
-        updated = inside  # those who take the steps
-        structure, size = self.adj.unweighted(), here.numel()
+        inside[active] = 1
+        updated = inside  # the nodes that take the steps
+        structure, size = self.adj.unweighted(), active.numel()
         for _ in range(hops - 1 if freezes else hops * steps - 1):
             if not self._worth(updated, steps):
                 return None
@@ -221,8 +226,8 @@ class _Run:
         if not self._worth(updated, steps):
             return None
         around = inside[: self.complete].clone()
-        around[here] = 0
-        return torch.cat([here, around.nonzero().view(-1)])
+        around[active] = 0
+        return torch.cat([active, around.nonzero().view(-1)])
 
     def _worth(self, updated: Tensor, steps: int) -> bool:
         """Whether steps of these nodes alone save more than making the smaller graph takes."""
@@ -233,7 +238,7 @@ class _Run:
 
 
 def _work(program: Program, adj: Adjacency) -> Tensor:
-    """The work of a step on each unit, ``[U]``, as entries of the sparse product."""
+    """Return the work of a step on each unit, ``[U]``, in entries of the sparse product."""
     if program.level == "node":
         return (adj.degree[: adj.num_targets] + ROW_WORK).float()
     return (adj.rowptr[adj.ptr].diff() + ROW_WORK * adj.ptr.diff()).float()

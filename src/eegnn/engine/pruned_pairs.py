@@ -15,15 +15,15 @@ from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.subgraph import neighborhood
 
-#: Pairs are dropped, and it is found out which nodes they can still be reached from, once so many
-#: of those that were here the last time remain.
+#: Pairs are dropped, and the nodes that they depend on are searched for, once this share of the
+#: pairs that were active at the last search remains.
 SEARCH = 0.5
 
 
 def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """Run the loop for pairs without gradients and noise.
 
-    A pair that has left is not computed, and a node only as long as an end of an open pair can be
+    A pair that has left is not computed, and a node only as long as an end of an active pair can be
     reached from it in the steps that remain: with :math:`k` steps to come, the nodes within
     :math:`k - 1` hops of such an end.
 
@@ -41,7 +41,7 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     if program.observe is not None:
         program.observe(z.clone(), recorder.log_stay)
     for layer in range(program.max_layers):
-        delta, inv_temperature = program.look(z, adj)
+        delta, inv_temperature = program.look(h, z, adj)
         tau = continue_score(delta, inv_temperature).masked_fill_(recorder.left, 0.0)
         leave = wants_to_leave(delta, recorder.decide(delta), program.exit_threshold)
         change, factor = of_layer(steps, layer).change(h, adj)
@@ -56,9 +56,9 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
         remaining = program.max_layers - layer - 1
         if remaining and recorder.num_active <= SEARCH * searched:
             searched = recorder.num_active
-            here = (~recorder.left).nonzero().view(-1)
-            recorder.narrow(here)
-            z, pairs = z.index_select(0, here), pairs.index_select(1, here)
+            active = (~recorder.left).nonzero().view(-1)
+            recorder.narrow(active)
+            z, pairs = z.index_select(0, active), pairs.index_select(1, active)
             adj, h, pairs = _reached(adj, h, pairs, remaining)
     state, exits = recorder.finish(expected=False, backend="pruned")
     return program.readout(state), exits

@@ -15,7 +15,7 @@ _SCALE = 2 / math.log(2)
 
 
 class InPlaceStep:
-    r"""Lets :math:`\mathbf{H} \leftarrow \mathbf{H} + \tau\,\Delta\mathbf{H}`, without gradients.
+    r"""The step :math:`\mathbf{H} \leftarrow \mathbf{H} + \tau\,\Delta\mathbf{H}`, in place.
 
     On 10,000 × 32 states it takes 0.65 of the time of the sum with a new :math:`\Delta\mathbf{H}`.
 

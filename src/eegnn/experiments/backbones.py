@@ -9,7 +9,7 @@ from eegnn.experiments.exits_learn import COST, SCORE
 from eegnn.experiments.exits_learn import QUANTITIES as OF_EXITS
 from eegnn.experiments.heterophilic import QUICK, recipe_runs
 from eegnn.studies.configs import Runs, model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means
 from eegnn.studies.tables import row_cells
@@ -77,8 +77,7 @@ def findings(table: Table) -> Findings:
             )
 
 
-EXPERIMENT = Experiment(
-    name="backbones",
+ABOUT = About(
     title="Early exit on five backbones",
     shows="A study of ours, which the paper has for classic convolutions alone "
     "(tab:activation_comparison_grouped).",
@@ -88,8 +87,6 @@ EXPERIMENT = Experiment(
     "one set of weights. Nothing was tuned for the other backbones. Five splits.",
     quick="one split, 5 epochs, width 32",
     minutes=(600, 1),
-    cells=cells,
-    findings=findings,
     findings_title="What an exit makes of a backbone",
     draw=partial(draw_tradeoff, score=SCORE, costs=[COST]),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, listing, statistic
 from eegnn.studies.quantities import AUROC, MEAN_EXIT, Quantity
@@ -40,8 +40,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="budget",
+ABOUT = About(
     title="Instability under the budget",
     shows="The figures of scores and exits against the budget L (fig:early-exit_unstable, "
     "fig:questions_exit_distribution_parameters, "
@@ -50,7 +49,5 @@ EXPERIMENT = Experiment(
     "layers, three splits. A budget L is L + 1 steps, since the paper counts from 0.",
     quick="one split, 3 epochs, two budgets",
     minutes=(3_500, 1),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="budget L"),
 )

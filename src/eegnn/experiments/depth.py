@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from eegnn.studies.configs import model_name, repeat, without_recipe
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import ACCURACY, AUROC, Quantity
@@ -64,8 +64,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="depth",
+ABOUT = About(
     title="Depth on Cora and Minesweeper",
     shows="The figures of the score against depth (fig:depth_performance, fig:mines_performance), "
     "which come without numbers or settings.",
@@ -76,7 +75,5 @@ EXPERIMENT = Experiment(
     "matrix for each layer and no residual connections.",
     quick="one split, 10 epochs, two depths",
     minutes=(180, 1),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="layers"),
 )

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from eegnn.studies.configs import repeat
-from eegnn.studies.experiment import Cell, CellResult, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, CellResult, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import ACCURACY
@@ -90,8 +90,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="depth-webkb",
+ABOUT = About(
     title="Depth on WebKB",
     shows="The figures of accuracy against depth on Texas, Wisconsin and Cornell "
     "(fig:depth_performance_degrade, fig:wisconsin_and_cornell), which come without numbers or "
@@ -109,7 +108,5 @@ EXPERIMENT = Experiment(
     "each layer, without residual connections and, as in the paper's figure for Texas, with them.",
     quick="two splits, at most 60 epochs, three depths",
     minutes=(60, 4),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="layers", log_x=True),
 )

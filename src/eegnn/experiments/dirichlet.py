@@ -9,7 +9,7 @@ from eegnn.analysis.dirichlet import dirichlet_energy
 from eegnn.analysis.states import stacked_states
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, without_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import log_at_layer
@@ -73,8 +73,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="dirichlet",
+ABOUT = About(
     title="Dirichlet energy by layer",
     shows="The figures of the Dirichlet energy (fig:dirichlet_performance, "
     "fig:appendix_dirichlet), which come without numbers.",
@@ -84,8 +83,6 @@ EXPERIMENT = Experiment(
     "best epoch, of all nodes.",
     quick="10 layers, 5 epochs",
     minutes=(400, 1),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="layer"),
     measurement=Measurement(FIELD, measure),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from eegnn.experiments import echo
 from eegnn.studies.configs import model_name, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Score, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import MAE, MEAN_EXIT, Quantity
-from eegnn.studies.tables import paper_scores, row_cells
+from eegnn.studies.tables import row_cells
 
 ERROR, EXIT = "MAE", "mean exit layer"
 QUANTITIES: dict[str, Quantity] = {ERROR: MAE, EXIT: MEAN_EXIT}
@@ -24,8 +24,7 @@ def cells(scope: Scope) -> Cells:
     for task in TASKS:
         for row in ("AP-GCN", "EEGNN"):
             config = with_recipe(f"echo-{task}{size}", model_name(row), settings)
-            error = paper_scores(echo.PAPER, row, echo.TASKS)[task]
-            paper = {ERROR: error, EXIT: PAPER_EXITS.get((task, row))}
+            paper = {ERROR: echo.PAPER[row][task], EXIT: PAPER_EXITS.get((task, row))}
             runs = repeat(config, "seed", scope.numbers(echo.SEEDS))
             yield from row_cells(task, row, QUANTITIES, runs, paper)
 
@@ -48,8 +47,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="exits-echo",
+ABOUT = About(
     title="Task awareness: exits on ECHO",
     shows="The exits of AP-GCN and EEGNN on sssp and ecc (fig:box_plot_sssp_exit, "
     "fig:ecc_step_distributions) and their errors (tab:echo_results).",
@@ -58,7 +56,5 @@ EXPERIMENT = Experiment(
     "Exits are counted as steps taken, in the test graphs.",
     quick="144 graphs, 10 epochs, one seed",
     minutes=(600, 3),
-    cells=cells,
-    findings=findings,
     draw=draw_exits,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.experiments.heterophilic import recipe_runs
-from eegnn.studies.experiment import Cells, Experiment, Scope, Score
+from eegnn.studies.experiment import About, Cells, Scope, Score
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
@@ -34,15 +34,13 @@ def cells(scope: Scope) -> Cells:
         yield from row_cells("Exits of EEGNN", row, QUANTITIES, runs, paper)
 
 
-EXPERIMENT = Experiment(
-    name="exits-heterophilic",
+ABOUT = About(
     title="Exits on heterophilic graphs",
     shows="tab:node_distributions.",
     settings="The runs of EEGNN in heterophilic, L = 20, which is 21 steps: test nodes, averages "
     "over the splits. Exits are counted as steps taken, from 1 to 21, as in the paper.",
     quick="one split, 5 epochs, width 32",
     minutes=(3_500, 1),
-    cells=cells,
     draw=draw_exits,
     why="Our heads start with a preference for continue; the paper does not say how its start. On "
     "Minesweeper the paper's exits vary from all at once to nobody.",

@@ -6,13 +6,12 @@ import operator
 from functools import partial
 
 from eegnn.experiments.heterophilic import PAPER, ROWS, SPLITS
-from eegnn.experiments.heterophilic import QUANTITIES as DATASETS
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import AUROC, Quantity, RunRecord
-from eegnn.studies.tables import paper_scores, row_cells
+from eegnn.studies.tables import row_cells
 
 SAS, EEGNN, PRINTED = "SAS-GNN", "EEGNN", "EEGNN, as printed"
 SCORE, COST, COLLAPSED = "AUROC", "cost", "collapsed"
@@ -48,7 +47,7 @@ def cells(scope: Scope) -> Cells:
         for group, rows in (("seeds", (EEGNN, PRINTED)), ("splits", (SAS, EEGNN, PRINTED))):
             for row in rows:
                 quantities = {SCORE: AUROC} if row == SAS else QUANTITIES
-                paper = {SCORE: paper_scores(PAPER, row, DATASETS)[name]}
+                paper = {SCORE: PAPER[row][name]}
                 runs = _runs(name, row, group, scope)
                 yield from row_cells(f"{name}, {group}", row, quantities, runs, paper)
 
@@ -71,7 +70,7 @@ def findings(table: Table) -> Findings:
         for row in (EEGNN, PRINTED):
             seeds, splits = f"{name}, seeds", f"{name}, splits"
             score, cost = at[splits, row, SCORE], at[splits, row, COST]
-            paper = paper_scores(PAPER, EEGNN, DATASETS)[name].mean
+            paper = PAPER[EEGNN][name].mean
             for claim, low, high in (
                 (f"{seeds}: no collapsed run of {row}", at[seeds, row, COLLAPSED], 0.0),
                 (f"{splits}: the paper's score of EEGNN is reached by {row}", paper, score),
@@ -80,8 +79,7 @@ def findings(table: Table) -> Findings:
                 yield check(claim, (low, high), operator.le, " ({:.4g} ≤ {:.4g})")
 
 
-EXPERIMENT = Experiment(
-    name="exits-learn",
+ABOUT = About(
     title="Do exits learn, and pay?",
     shows="Scores of tab:result_heterophilic; the rest the paper does not have.",
     settings="The recipes. Seeds 100 and up on split 4, and seed 0 on each of the ten published "
@@ -92,8 +90,6 @@ EXPERIMENT = Experiment(
     "seed 100, but for the cost on Minesweeper: split 0 had been run without it.",
     quick="one seed and one split, 5 epochs",
     minutes=(900, 2),
-    cells=cells,
-    findings=findings,
     findings_title="What exits should do, as we see it",
     draw=partial(draw_tradeoff, score=SCORE, costs=[COST]),
 )

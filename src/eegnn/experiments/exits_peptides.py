@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from eegnn.experiments.lrgb import recipe_runs
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import MEAN_EXIT
@@ -31,8 +31,7 @@ def findings(table: Table) -> Findings:
     yield check(deeper, [struct, func], operator.gt, " ({:.1f} and {:.1f})")
 
 
-EXPERIMENT = Experiment(
-    name="exits-peptides",
+ABOUT = About(
     title="Task adaptivity: exits on Peptides",
     shows="The exits of EEGNN on Peptides-func and Peptides-struct (fig:funcvsstruct), a figure "
     "with few numbers.",
@@ -40,8 +39,6 @@ EXPERIMENT = Experiment(
     "steps taken.",
     quick="one epoch of width 8, one seed",
     minutes=(80_000, 4),
-    cells=cells,
-    findings=findings,
     draw=draw_exits,
     needs="a GPU, or a hundred cores",
 )

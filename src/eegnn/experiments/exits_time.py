@@ -9,7 +9,7 @@ import numpy as np
 from eegnn.experiments.heterophilic import QUICK
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Measurement, Scope
+from eegnn.studies.experiment import About, Cells, Measurement, Scope
 from eegnn.studies.figures import draw_exit_distributions
 from eegnn.studies.quantities import MEAN_EXIT, Quantity
 from eegnn.studies.tables import row_cells
@@ -48,8 +48,7 @@ def cells(scope: Scope) -> Cells:
             yield from row_cells(group, f"fold {split + 1}", QUANTITIES, runs)
 
 
-EXPERIMENT = Experiment(
-    name="exits-time",
+ABOUT = About(
     title="Exit distributions in steps and in time",
     shows="The figures of the exits of test nodes (fig:node_distributions, "
     "fig:amazon_node_distributions, fig:mines_node_distributions1 to 3, "
@@ -59,7 +58,6 @@ EXPERIMENT = Experiment(
     "that it took. The folds are the paper's for Minesweeper, the first for the others.",
     quick="the first fold, 5 epochs, width 32",
     minutes=(350, 1),
-    cells=cells,
     draw=draw_exit_distributions,
     measurement=Measurement(FIELD, measure),
 )

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.quantities import LOG10_MSE
@@ -69,8 +69,7 @@ def findings(table: Table) -> Findings:
             )
 
 
-EXPERIMENT = Experiment(
-    name="graph-transfer",
+ABOUT = About(
     title="Graph Transfer",
     shows="The figure of the error against the distance on lines, rings and crossed rings "
     "(fig:graph_transfer), which comes without numbers.",
@@ -83,7 +82,5 @@ EXPERIMENT = Experiment(
     "GRAFF takes steps of 0.1: with 0.5 its error grew to 10²⁹.",
     quick="two distances, 20 epochs, one seed",
     minutes=(40, 2),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="distance", log_x=True),
 )

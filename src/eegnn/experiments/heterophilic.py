@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from eegnn.experiments.paper import paper_table
 from eegnn.studies.configs import Runs, repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.findings import check
 from eegnn.studies.quantities import AUROC, Quantity, percent
 from eegnn.studies.tables import PaperTable, paper_cells, quoted_cells
@@ -43,27 +44,12 @@ ROWS: Rows = {
     "Co-GNN": ("cognn", {}),
     "Polynormer": ("polynormer", {}),
 }
-_EEGNN = [(51.54, 0.5), (93.18, 1.37), (80.36, 0.43), (85.26, 0.65), (78.90, 1.15)]
 #: tab:result_heterophilic; Minesweeper and Roman-empire, and GCN, SAGE and GAT without dropout,
 #: from tab:extended_result_heterophilic.
-PAPER: PaperTable = {
-    "SAS-GNN": [(51.47, 0.68), (93.29, 0.61), (83.46, 0.61), (85.80, 0.79), (79.60, 1.15)],
-    "EEGNN": _EEGNN,
-    "EEGNN, as printed": _EEGNN,
-    "GCN": [(51.37, 0.34), (94.28, 2.29), (85.10, 0.61), None, (76.58, 0.48)],
-    "SAGE": [(51.12, 0.66), (93.83, 0.38), (84.49, 0.35), None, (76.36, 1.58)],
-    "GAT": [(51.48, 0.28), (92.26, 4.63), (82.47, 0.70), None, (76.19, 0.88)],
-    "Co-GNN": [(54.17, 0.37), (97.31, 0.41), (91.37, 0.35), (84.45, 1.17), (76.54, 0.95)],
-    "Polynormer": [(54.81, 0.49), (97.46, 0.36), (92.55, 0.37), (85.91, 0.74), (78.92, 0.89)],
-}
+PAPER = paper_table("heterophilic")
 
 #: Rows and cells of tab:result_heterophilic for which nobody has published settings.
-QUOTED: PaperTable = {
-    "GCN": [None, None, None, (83.64, 0.67), None],
-    "SAGE": [None, None, None, (82.43, 0.44), None],
-    "GAT": [None, None, None, (83.78, 0.43), None],
-    "GT": [(51.17, 0.66), (91.85, 0.76), (86.51, 0.73), (83.23, 0.64), (77.95, 0.68)],
-}
+QUOTED = paper_table("heterophilic_quoted")
 
 
 def cells(scope: Scope, rows: Rows = ROWS, paper: PaperTable = PAPER) -> Cells:
@@ -92,8 +78,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="heterophilic",
+ABOUT = About(
     title="Node classification under heterophily",
     shows="tab:result_heterophilic, with Minesweeper and Roman-empire from "
     "tab:extended_result_heterophilic.",
@@ -105,8 +90,6 @@ EXPERIMENT = Experiment(
     "Tolokers, Co-GNN on Minesweeper and Tolokers, GT) the paper's number is quoted.",
     quick="one split, 5 epochs, width 32",
     minutes=(40_000, 2),
-    cells=cells,
-    findings=findings,
     why="The paper does not publish its settings for SAS-GNN and EEGNN, and trains for up to 3000 "
     "epochs; EEGNN stops earlier here on Minesweeper and Tolokers.",
     quoted=quoted_cells(GROUP, QUOTED, QUANTITIES),

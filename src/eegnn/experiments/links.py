@@ -9,7 +9,7 @@ import numpy as np
 
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import Runs, repeat, without_recipe
-from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Table
 from eegnn.studies.findings import check, means, statistic
 from eegnn.studies.quantities import MEAN_EXIT, Quantity, RunRecord, percent
 from eegnn.studies.tables import row_cells
@@ -118,8 +118,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-EXPERIMENT = Experiment(
-    name="links",
+ABOUT = About(
     title="Links and distances: pairs of nodes leave early",
     shows="Nothing: the paper leaves edge-level tasks for later.",
     settings="Links: 85/5/10 of the links by PyG's RandomLinkSplit, five seeds, width 64, the same "
@@ -130,8 +129,6 @@ EXPERIMENT = Experiment(
     "those of a pair: EEGNN's nodes take as many as the last open pair that they can reach.",
     quick="one split, 3 epochs, width 16",
     minutes=(300, 10),
-    cells=cells,
-    findings=findings,
     findings_title="What exits of pairs should do, as we see it",
     measurement=Measurement("pairs", measure),
 )

@@ -9,7 +9,7 @@ from eegnn.analysis.layers import outputs_by_part
 from eegnn.analysis.oracle import Pick, oracle
 from eegnn.experiments.heterophilic import QUANTITIES, recipe_runs
 from eegnn.nn.model import GraphModel
-from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Score, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Score, Table
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import Quantity
 from eegnn.studies.tables import row_cells
@@ -74,8 +74,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="oracle",
+ABOUT = About(
     title="The optimal exit",
     shows="tab:oracle_like.",
     settings="SAS-GNN with its recipes over the ten published splits. A node takes the logits of a "
@@ -85,8 +84,6 @@ EXPERIMENT = Experiment(
     "probability are given too. For accuracy they are the same, for AUROC they are not.",
     quick="one split, 5 epochs, width 32",
     minutes=(1_000, 1),
-    cells=cells,
-    findings=findings,
     measurement=Measurement(FIELD, measure),
     why="Which of the layers that are right counts decides the AUROC, and the paper does not say.",
 )

@@ -7,9 +7,10 @@ from itertools import product
 from typing import Any
 
 from eegnn.data.registry import DATASETS
+from eegnn.experiments.paper import paper_table
 from eegnn.io import MODELS
 from eegnn.studies.configs import model_name
-from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Cells, Finding, Findings, Scope, Table
 from eegnn.studies.quantities import PARAMETERS
 from eegnn.train.models import NAMES
 
@@ -25,32 +26,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 #: The heads of EEGNN on Questions are others.
 QUESTIONS_HEADS = {"head_layers": 3, "head_channels": 8}
 #: tab:runtime_questions and tab:parameter-datasets-models, with 10 and with 20 layers.
-PAPER = {
-    10: {
-        "GCN": (20_288, 20_768, 10_880, 10_976, 20_352),
-        "Co-GNN": (34_982, 35_478, 25_574, 25_670, 35_049),
-        "Polynormer": (50_404, 48_164, 37_732, 37_828, 47_306),
-        "SAS-GNN": (11_840, 12_320, 2_432, 2_528, 11_904),
-        "EEGNN": (12_562, 14_562, 4_674, 4_770, 14_146),
-    },
-    20: {
-        "GCN": (30_848, 31_328, 21_440, 21_536, 30_912),
-        "Co-GNN": (55_782, 56_278, 46_374, 46_470, 55_849),
-        "Polynormer": (80_100, 81_124, 70_692, 70_788, 80_266),
-        "SAS-GNN": (11_840, 12_320, 2_432, 2_528, 11_904),
-        "EEGNN": (12_562, 14_562, 4_674, 4_770, 14_146),
-    },
-}
+PAPER = {layers: paper_table(f"parameters_{layers}") for layers in (10, 20)}
 
 
 def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    for place, group in enumerate(GROUPS):
+    for group in GROUPS:
         for row, layers in product(PAPER[10], PAPER):
             heads = QUESTIONS_HEADS if (group, row) == ("Questions", "EEGNN") else {}
             options = {"num_layers": layers, **OPTIONS.get(row, {}), **heads}
             count = count_parameters(group, row, WIDTH, **options)
-            paper = Score(PAPER[layers][row][place])
+            paper = PAPER[layers][row][group]
             yield Cell(group, row, f"{layers} layers", PARAMETERS, (), paper, count)
 
 
@@ -89,8 +75,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-EXPERIMENT = Experiment(
-    name="parameters",
+ABOUT = About(
     title="Numbers of parameters",
     shows="The counts in tab:runtime_questions and tab:parameter-datasets-models, with width 32.",
     settings="Models are built, not trained. The heads of EEGNN (2 layers of width 32; on "
@@ -98,6 +83,4 @@ EXPERIMENT = Experiment(
     "layers of Polynormer (one) are those that the paper's counts imply.",
     quick="there is nothing to leave out",
     minutes=(0.1, 0.1),
-    cells=cells,
-    findings=findings,
 )

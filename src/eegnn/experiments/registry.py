@@ -20,17 +20,20 @@ _NAMES = (
     "depth", "graph-transfer", "dirichlet", "sensitivity", "budget", "tradeoff", "exits-time",
     "exits-peptides", "backbones", "links",
 )  # fmt: skip
-#: Names on the command line, and the modules that hold the experiments.
+#: Names on the command line, and the modules that hold the experiments. A module has an
+#: ``ABOUT``, a function ``cells`` and, where there are statements to check, ``findings``.
 EXPERIMENTS = {name: f"eegnn.experiments.{name.replace('-', '_')}" for name in _NAMES}
 
 
 def find(name: str) -> Experiment:
-    """Import an experiment, or say which names are close."""
+    """Import an experiment; an unknown name is an error with the names that are close."""
     if name not in EXPERIMENTS:
         near = difflib.get_close_matches(name, EXPERIMENTS, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else ", ".join(EXPERIMENTS)
         raise ValueError(f"there is no experiment called {name!r}: {hint}")
-    return import_module(EXPERIMENTS[name]).EXPERIMENT
+    module = import_module(EXPERIMENTS[name])
+    findings = getattr(module, "findings", lambda table: ())
+    return Experiment(**vars(module.ABOUT), name=name, cells=module.cells, findings=findings)
 
 
 def by_cost(quick: bool = False) -> list[Experiment]:

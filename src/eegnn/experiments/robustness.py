@@ -6,7 +6,7 @@ from typing import Any
 
 from eegnn.experiments.lrgb import MAE_4, SEEDS
 from eegnn.studies.configs import repeat, with_recipe
-from eegnn.studies.experiment import Cells, Experiment, Scope, Score
+from eegnn.studies.experiment import About, Cells, Scope, Score
 from eegnn.studies.figures import draw_exits
 from eegnn.studies.quantities import MEAN_EXIT, PARAMETERS, Quantity
 from eegnn.studies.tables import row_cells
@@ -40,8 +40,7 @@ def cells(scope: Scope) -> Cells:
         yield from row_cells("Peptides-struct", row, QUANTITIES, runs, paper)
 
 
-EXPERIMENT = Experiment(
-    name="robustness",
+ABOUT = About(
     title="Robustness on Peptides-struct",
     shows="tab:peptides_exit and fig:peptides_exit_analysis.",
     settings="The recipe of EEGNN with other widths and budgets (L + 1 steps, since the paper "
@@ -49,7 +48,6 @@ EXPERIMENT = Experiment(
     "than the paper's.",
     quick="a twentieth of the graphs, one epoch, batches of 32, one seed",
     minutes=(250_000, 8),
-    cells=cells,
     draw=draw_exits,
     needs="a GPU, or a hundred cores",
 )

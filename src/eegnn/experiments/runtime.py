@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from eegnn.experiments.paper import paper_table
 from eegnn.experiments.parameters import OPTIONS
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cell, Cells, Experiment, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Cells, Findings, Scope, Score, Table
 from eegnn.studies.findings import check, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
 from eegnn.studies.tables import by_group, by_row
@@ -18,27 +19,12 @@ DATASETS = ("Minesweeper", "Tolokers", "Questions", "Roman-empire", "Amazon-rati
 #: On another machine: neither better nor worse than the paper's.
 ELSEWHERE = replace(MILLISECONDS, better="equal")
 #: tab:runtime_questions and tab:runtime-datasets: seconds with 10 and with 20 layers.
-PAPER = {
-    10: {
-        "SAS-GNN": (0.0177, 0.0268, 0.0279, 0.0323, 0.0278),
-        "EEGNN": (0.0153, 0.0227, 0.0216, 0.0288, 0.0267),
-        "GCN": (0.0139, 0.0286, 0.0168, 0.0266, 0.0269),
-        "Co-GNN": (0.0315, 0.0498, 0.0352, 0.0553, 0.0562),
-        "Polynormer": (0.01509, 0.0183, 0.0278, 0.0192, 0.0191),
-    },
-    20: {
-        "SAS-GNN": (0.0371, 0.0437, 0.0425, 0.0510, 0.0442),
-        "EEGNN": (0.0209, 0.0283, 0.0257, 0.0290, 0.0227),
-        "GCN": (0.0273, 0.0428, 0.0251, 0.0411, 0.0370),
-        "Co-GNN": (0.0665, 0.0874, 0.0598, 0.0739, 0.0838),
-        "Polynormer": (0.0274, 0.0322, 0.0381, 0.0312, 0.0310),
-    },
-}
+PAPER = {layers: paper_table(f"runtime_{layers}") for layers in (10, 20)}
 
 
 def cells(scope: Scope) -> Cells:
     """A table for each data set: a row for each model, a column for each depth."""
-    for place, group in enumerate(DATASETS):
+    for group in DATASETS:
         for row, layers in product(PAPER[10], PAPER):
             settings: dict[str, Any] = {
                 "num_layers": layers + (row == "EEGNN"),  # L of EEGNN counts from 0
@@ -49,19 +35,24 @@ def cells(scope: Scope) -> Cells:
                 settings["epochs"] = 2
             config = with_recipe_of("eegnn", group.lower(), model_name(row), settings)
             runs = repeat(config, "split", scope.numbers(1))
-            paper = Score(1000 * PAPER[layers][row][place])
+            paper = Score(1000 * PAPER[layers][row][group].mean)
             yield Cell(group, row, f"{layers} layers", ELSEWHERE, runs, paper)
+
+
+def _growth(row: str, group: str) -> float:
+    """Return the paper's time with 20 layers as a multiple of that with 10."""
+    return PAPER[20][row][group].mean / PAPER[10][row][group].mean
 
 
 def findings(table: Table) -> Findings:
     """The time of EEGNN grows less with the budget than that of SAS-GNN."""
-    for place, (group, results) in enumerate(by_group(table).items()):
+    for group, results in by_group(table).items():
         ratios = {
             row: statistic(lambda times: times[1] / times[0], (result.mean for result in line))
             for row, line in by_row(results).items()
         }
         growth = ", ".join(
-            f"{row} × {ratio:.2f}, the paper × {PAPER[20][row][place] / PAPER[10][row][place]:.2f}"
+            f"{row} × {ratio:.2f}, the paper × {_growth(row, group):.2f}"
             for row, ratio in ratios.items()
             if ratio is not None
         )
@@ -73,8 +64,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="runtime",
+ABOUT = About(
     title="Inference time",
     shows="tab:runtime_questions and tab:runtime-datasets. The paper's seconds are those of its "
     "machine, which it does not name; what can be compared is how they grow from 10 to 20 layers.",
@@ -85,7 +75,5 @@ EXPERIMENT = Experiment(
     "machine.",
     quick="2 epochs for all",
     minutes=(600, 2),
-    cells=cells,
-    findings=findings,
     measurement=INFERENCE_TIME,
 )

@@ -10,7 +10,7 @@ from typing import Any
 from eegnn.analysis.sensitivity import layer_sensitivity
 from eegnn.nn.model import GraphModel
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Experiment, Findings, Measurement, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Measurement, Scope, Table
 from eegnn.studies.figures import draw_lines
 from eegnn.studies.findings import check, means
 from eegnn.studies.quantities import log_at_layer
@@ -65,8 +65,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="sensitivity",
+ABOUT = About(
     title="Sensitivity by layer",
     shows="The figures of ln S_l (fig:func_sensitivity, fig:appendix_sensitivity), which come "
     "without numbers.",
@@ -75,8 +74,6 @@ EXPERIMENT = Experiment(
     "exact, of the first test graph and the best epoch. No edge features.",
     quick="width 8, one epoch",
     minutes=(250, 6),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_lines, x_label="layer"),
     measurement=Measurement(FIELD, measure),
 )

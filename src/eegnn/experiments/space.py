@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eegnn.experiments.parameters import count_parameters
-from eegnn.studies.experiment import Cell, Cells, Experiment, Finding, Findings, Scope, Score, Table
+from eegnn.studies.experiment import About, Cell, Cells, Finding, Findings, Scope, Score, Table
 from eegnn.studies.quantities import Quantity
 
 GROUP = "Weight matrices m' × m'"
@@ -49,8 +49,7 @@ def findings(table: Table) -> Findings:
     )
 
 
-EXPERIMENT = Experiment(
-    name="space",
+ABOUT = About(
     title="Space complexity",
     shows="tab:space_complexities, whose orders of growth are read here with their factors: "
     "O(Lm'²) as one matrix for each layer, O(8Lm'²) as eight.",
@@ -59,6 +58,4 @@ EXPERIMENT = Experiment(
     "Polynormer: Co-GNN's mean aggregation has a matrix for the node and one for its neighbours.",
     quick="there is nothing to leave out",
     minutes=(0.1, 0.1),
-    cells=cells,
-    findings=findings,
 )

@@ -10,7 +10,7 @@ from eegnn.data.open import open_problem
 from eegnn.data.registry import DATASETS
 from eegnn.data.statistics import distance_statistics, size_statistics, statistics
 from eegnn.data.topologies import TOPOLOGIES
-from eegnn.studies.experiment import Cell, Cells, Experiment, Measurement, Scope, Score
+from eegnn.studies.experiment import About, Cell, Cells, Measurement, Scope, Score
 from eegnn.studies.quantities import Quantity
 from eegnn.train.config import Config
 from eegnn.train.schemas import NO_MODEL
@@ -119,8 +119,7 @@ def _cell(
     return Cell(*place, quantity, (Config(dataset=dataset, model=NO_MODEL),), paper)
 
 
-EXPERIMENT = Experiment(
-    name="statistics",
+ABOUT = About(
     title="The data sets in numbers",
     shows="The statistics of data sets: tab:datasets, tab:datasets_small_heterophilic, "
     "tab:homophilicnc_statistics, tab:tudataset_statistics, tab:lrgb_statistics and "
@@ -132,6 +131,5 @@ EXPERIMENT = Experiment(
     "62.14 edges a graph; the homophily of Wisconsin is 0.20 with directed edges.",
     quick="there is nothing to leave out",
     minutes=(3, 3),
-    cells=cells,
     measurement=Measurement(FIELD, measure),
 )

@@ -7,7 +7,7 @@ from functools import partial
 
 from eegnn.experiments.heterophilic import QUANTITIES, QUICK
 from eegnn.studies.configs import model_name, repeat, with_recipe_of
-from eegnn.studies.experiment import Cells, Experiment, Findings, Scope, Table
+from eegnn.studies.experiment import About, Cells, Findings, Scope, Table
 from eegnn.studies.figures import draw_tradeoff
 from eegnn.studies.findings import check, means, statistic
 from eegnn.studies.inference_time import INFERENCE_TIME, MILLISECONDS
@@ -66,8 +66,7 @@ def findings(table: Table) -> Findings:
         )
 
 
-EXPERIMENT = Experiment(
-    name="tradeoff",
+ABOUT = About(
     title="Score, parameters and time",
     shows="The figures of the trade-off (fig:tradeoff_questions, fig:tradeoff_amazon_ratings, "
     "fig:tradeoff_roman_empire), which come without numbers.",
@@ -77,8 +76,6 @@ EXPERIMENT = Experiment(
     "Co-GNN, SGFormer and NodeFormer.",
     quick="one split, 5 epochs, width 32",
     minutes=(9_000, 1),
-    cells=cells,
-    findings=findings,
     draw=partial(draw_tradeoff, score=SCORE, costs=(COUNT, TIME), log_x=True),
     measurement=INFERENCE_TIME,
 )

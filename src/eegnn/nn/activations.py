@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from eegnn._tracing import is_traced
-
-Activation = Literal["relu_tanh", "relu", "tanh", "identity"]
 
 
 class _ReLUTanh(torch.autograd.Function):
@@ -61,7 +59,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "identity": identity,
 }
-#: The same in the memory of the argument, which nobody else may need.
+#: The same in the memory of the argument, which must not be used again.
 IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu_tanh": _relu_tanh_,
     "relu": torch.relu_,

@@ -32,7 +32,7 @@ class EarlyExit(nn.Module):
         \tau^l = \sigma\bigl((C^l_0 - C^l_1 + g_0 - g_1)/\nu^l\bigr), \qquad
         \mathbf{H}^{l+1} = \mathbf{H}^l + \tau^l\,\Delta\mathbf{H}^l
 
-    A unit (a node, a graph, or a pair of nodes, see :func:`eegnn.nn.pair_loop.run`) for which
+    A unit (a node, a graph, or a pair of nodes, see :mod:`eegnn.nn.pair_loop`) for which
     *exit* has the larger score leaves with the state *after* this step, which contains
     :math:`\tau^l`: so every decision that mattered gets a gradient from the task loss alone. Those
     that remain leave after the last step. Noise is drawn in training and not in evaluation.
@@ -46,7 +46,7 @@ class EarlyExit(nn.Module):
         confidence: a callable ``(h, adj) → C [U, 2]``, logits of *continue* and *exit*.
         temperature: a callable ``(h, adj) → 1/ν [U]``.
         num_layers: the budget. The paper's loop :math:`l = 0 \dots L` takes :math:`L + 1` steps.
-        level: who leaves, ``"node"``, ``"graph"`` or ``"edge"``, a pair of nodes.
+        level: what leaves, ``"node"``, ``"graph"`` or ``"edge"``, a pair of nodes.
         pool: how the nodes of a graph become its state: ``"mean"``, ``"add"``, ``"max"``, or
             ``"concat"`` for add ‖ max ‖ mean, ``[graphs, 3m']``.
         after_exit: a node that left goes on evolving for the sake of its neighbours
@@ -103,7 +103,7 @@ class EarlyExit(nn.Module):
                 part.reset_parameters()
 
     def steps(self) -> Iterable[Any]:
-        """One step, or one for each layer."""
+        """Return the step, or the steps of all layers."""
         return self.step if isinstance(self.step, nn.ModuleList) else (self.step,)
 
     def program(
@@ -123,7 +123,7 @@ class EarlyExit(nn.Module):
             adj: the graph.
             edge_attr: edge features for a step that uses them.
             readout: decoder ``[U, m'] → [U, C]``; by default the states at the exit come back.
-            max_layers: stop everyone after so many steps.
+            max_layers: stop every unit after so many steps.
             exit_threshold: a unit leaves once its probability of having left reaches this value,
                 see :func:`~eegnn.nn.exit_rule.wants_to_leave`. ``None``: the paper's rule.
                 Evaluation only.
@@ -176,9 +176,7 @@ class EarlyExit(nn.Module):
             edge_attr: edge features ``[E, d]``, a row for each column of ``edge_index``, for a
                 step that uses them.
             batch: the graph of each node ``[n]``.
-            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
-            batch_size: the number of graphs, where the last ones may have no nodes.
-            edge_label_index: the pairs ``[2, P]`` of ``level="edge"``.
+            edge_weight, batch_size, edge_label_index: see :class:`~eegnn.nn.inputs.GraphInputs`.
             **options: as in :meth:`program`.
 
         Returns:
@@ -196,7 +194,7 @@ class EarlyExit(nn.Module):
         edge_attr: Tensor | None = None,
         readout: Readout | None = None,
     ) -> tuple[Tensor, Tensor]:
-        r"""Let everyone go on to the end, and decode after every step; without noise.
+        r"""Let every unit take all steps, and decode after each of them; without noise.
 
         Args:
             h, adj, edge_attr, readout: as in :meth:`forward`.
@@ -229,7 +227,7 @@ class EarlyExit(nn.Module):
 
 
 def _bound(step: Any, adj: Adjacency, edge_attr: Tensor | None) -> Step:
-    """Return the step with all at hand that it needs of this graph, if it can be bound."""
+    """Return the step with all that it needs of this graph, if it can be bound."""
     if hasattr(step, "bind"):
         return step.bind(adj, edge_attr)
     if edge_attr is not None:

@@ -16,7 +16,8 @@ from eegnn.nn.early_exit import EarlyExit
 from eegnn.nn.evaluation_mode import evaluation_mode
 from eegnn.nn.exits import Exits
 from eegnn.nn.heads import HEADS, MLP, Confidence, Temperature
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import GraphInputs, Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.pairs import pair_channels
 from eegnn.nn.pooling import pooled_channels
 from eegnn.nn.program import Program, explain
@@ -29,7 +30,7 @@ class ExitModel(GraphModel):
 
     Args:
         num_layers: the budget; the paper's :math:`L = 20` counts from 0 and is 21 steps.
-        level: who leaves, ``"node"``, ``"graph"`` or ``"edge"``.
+        level: what leaves, ``"node"``, ``"graph"`` or ``"edge"``.
         after_exit, step_size, recompute: see :class:`~eegnn.EarlyExit`.
         confidence: :math:`f_c`: ``"mean"`` (MeanGNN, the default for nodes), ``"sas"`` (SAS-GNN)
             or ``"mlp"`` (on pooled states, the default for graphs, and the only one for pairs, on
@@ -59,8 +60,6 @@ class ExitModel(GraphModel):
         if self.level != "node":
             graphs = self.level == "graph"
             pooled = pooled_channels(self.pool, width) if graphs else pair_channels("concat", width)
-        _check.integer("head_layers", self.head_layers, at_least=1)
-        _check.integer("head_channels", self.head_channels, at_least=1)
         kind = self.confidence or ("mean" if self.level == "node" else "mlp")
         _check.choice("confidence", kind, tuple(HEADS))
         seen = width if HEADS[kind].uses_graph else pooled
@@ -85,7 +84,7 @@ class ExitModel(GraphModel):
     def program(
         self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
-        """What a forward pass on this graph runs."""
+        """Return what a forward pass on this graph runs."""
         return self.loop.program(adj, edge_attr, self.decoder, **options)
 
     def evolve(
@@ -100,28 +99,27 @@ class ExitModel(GraphModel):
         edge_index: Tensor | Adjacency,
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
-        edge_weight: Tensor | None = None,
-        batch_size: int | None = None,
-        edge_label_index: Tensor | None = None,
-        **options: Unpack[Options],
+        *,
+        max_layers: int | None = None,
+        exit_threshold: float | None = None,
+        sample: bool | None = None,
+        **inputs: Unpack[GraphInputs],
     ) -> str:
-        """Say which backend :meth:`predict` takes for these inputs, and why.
+        """Return which backend :meth:`predict` takes for these inputs, and why.
 
-        Args:
-            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index, options: as
-                in :meth:`predict`.
+        The arguments are those of :meth:`predict`.
         """
-        given = (edge_attr, batch, edge_weight, batch_size, edge_label_index)
+        options = Options(max_layers=max_layers, exit_threshold=exit_threshold, sample=sample)
         with evaluation_mode(self), torch.no_grad():
-            x, adj = self._enter(x, edge_index, *given)
+            x, adj = self._enter(x, edge_index, edge_attr, batch, **inputs)
             return explain(self.program(adj, edge_attr, **options), self._encode(x))
 
 
 def freeze_after_exit(model: GraphModel) -> None:
     """Let nodes that have left stay as they are, in a model that was trained with them evolving.
 
-    Only active nodes are computed then, and the answers change a little, since those who stay read
-    the states of those who left.
+    Only active nodes are computed then, and the answers change a little, since active nodes read
+    the states of nodes that have left.
 
     Args:
         model: one with exits for nodes; it is changed.

@@ -1,4 +1,4 @@
-r"""Who leaves: the rule of the paper, or a threshold on the probability of having left."""
+r"""Which units leave: the paper's rule, or a threshold on the probability of having left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def wants_to_leave(drawn: Tensor, log_stay: Tensor, exit_threshold: float | None
     The paper's rule is :math:`\arg\max\{\mathbf{c}\} = 1`: *exit* has the larger score, which does
     not depend on the temperature. With a threshold :math:`\theta` a unit leaves once its
     probability of having left, :math:`1 - \prod_{k \le l} \sigma(\delta^k)`, reaches
-    :math:`\theta`: at 0 everyone leaves after the first step, at 1 nobody before the last.
+    :math:`\theta`: at 0 all units leave after the first step, at 1 none before the last.
 
     Args:
         drawn: ``[U]``, :math:`\delta = C_0 - C_1`, with the noise if there is any.

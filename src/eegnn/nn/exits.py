@@ -1,18 +1,16 @@
-"""Exits: who left when, and the record from which the loop makes them."""
+"""Exits: when each unit left, and the record from which the loop makes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
-from torch.utils._pytree import register_pytree_node
+from torch.utils._pytree import register_pytree_node, tree_map
 
-from eegnn._tracing import is_traced
+from eegnn.nn.exit_states import ExitStates
 from eegnn.typing import Readout
 
 _TENSORS = ("layer", "time", "tau", "cost", "truncated")
@@ -29,8 +27,7 @@ class Touched(NamedTuple):
 class Exits:
     r"""When each unit (node or graph) left.
 
-    A plain container of tensors, which PyTorch's tree functions, Lightning and DDP know how to take
-    apart.
+    A plain container of tensors, which the tree functions of PyTorch, and so DDP, take apart.
 
     Attributes:
         layer: ``int64 [U]``, steps taken, ``1 … num_layers``, as in the paper's tables. A unit that
@@ -43,8 +40,8 @@ class Exits:
         num_layers: the budget.
         backend: what ran the loop, a name in :data:`eegnn.engine.BACKENDS`, or ``"on_demand"``.
         touched: for a few nodes of a graph, how many nodes and edges were read.
-        truncated: ``bool [U]``, with ``max_nodes`` who was stopped by it, after ``layer`` steps
-            (perhaps 0) and with the state that it had; else ``None``.
+        truncated: ``bool [U]``, with ``max_nodes`` which units it stopped, after ``layer`` steps
+            (perhaps 0) and with the state that they had; else ``None``.
     """
 
     layer: Tensor
@@ -65,7 +62,7 @@ class Exits:
         step_size: float = 1.0,
         backend: str = "reference",
     ) -> Exits:
-        """Everyone leaves at the same layer, as from a model of fixed depth.
+        """Return the exits of a model of fixed depth: all units leave after the same layer.
 
         Args:
             layer: steps taken.
@@ -86,7 +83,7 @@ class Exits:
 
     def to(self, device: torch.device | str) -> Exits:
         """Return a copy on another device."""
-        return self._map(lambda tensor: tensor.to(device))
+        return tree_map(lambda tensor: tensor.to(device), self)
 
     def cpu(self) -> Exits:
         """Return a copy on the CPU."""
@@ -94,44 +91,38 @@ class Exits:
 
     def detach(self) -> Exits:
         """Return a copy without gradients."""
-        return self._map(Tensor.detach)
+        return tree_map(Tensor.detach, self)
 
     def select(self, units: Tensor) -> Exits:
         """Return the exits of some units, ``int64``, perhaps repeated; ``cost`` is theirs."""
-        found = replace(self, tau=self.tau[:, units])
-        for name in ("layer", "time", "truncated"):
-            value = getattr(self, name)
-            setattr(found, name, None if value is None else value[units])
-        found.cost = found.layer.to(found.time.dtype).sum() / max(
-            units.numel() * self.num_layers, 1
-        )
-        return found
-
-    def _map(self, function: Callable[[Tensor], Tensor]) -> Exits:
-        changed: dict[str, Any] = {name: function(value) for name, value in self._tensors().items()}
-        return replace(self, **changed)
+        found: dict[str, Any] = {
+            name: value[..., units] for name, value in self._tensors().items() if name != "cost"
+        }
+        steps = found["layer"].to(self.time.dtype).sum()
+        return replace(self, **found, cost=steps / max(units.numel() * self.num_layers, 1))
 
     def _tensors(self) -> dict[str, Tensor]:
-        """Those that there are, by name."""
+        """Return the tensors by name, without those that are ``None``."""
         return {name: getattr(self, name) for name in _TENSORS if getattr(self, name) is not None}
 
     @property
     def histogram(self) -> Tensor:
-        """``int64 [num_layers + 1]``, how many units left at each layer; nobody leaves at 0."""
+        """``int64 [num_layers + 1]``, how many units left at each layer, of which 0 has none."""
         return torch.bincount(self.layer, minlength=self.num_layers + 1)
 
     @property
     def collapsed(self) -> bool:
-        """Whether everyone left after the first step, with little more than their own features."""
+        """Whether all units left after the first step, with little more than their own features."""
         return self.layer.numel() > 0 and bool((self.layer == 1).all())
 
     def summary(self) -> dict[str, Any]:
         """Return minimum, median, mean and maximum of ``layer``, and the histogram."""
-        layer = self.layer.cpu().numpy()
-        found: dict[str, Any] = dict.fromkeys(("min", "median", "mean", "max"))
-        if layer.size:
-            found |= {"min": int(layer.min()), "median": float(np.median(layer))}
-            found |= {"mean": float(layer.mean()), "max": int(layer.max())}
+        n, found = self.layer.numel(), dict.fromkeys(("min", "median", "mean", "max"))
+        if n:
+            layer = self.layer.sort().values.double()
+            median = layer[[(n - 1) // 2, n // 2]].mean()
+            found |= {"min": int(layer[0]), "median": float(median)}
+            found |= {"mean": float(layer.mean()), "max": int(layer[-1])}
         return {**found, "histogram": self.histogram.tolist()}
 
     def __repr__(self) -> str:
@@ -144,32 +135,29 @@ class Exits:
 
 register_pytree_node(
     Exits,
-    lambda exits: (
-        list(exits._tensors().values()),
-        (exits.num_layers, exits.backend, exits.touched),
-    ),
+    lambda exits: ([*exits._tensors().values()], (exits.num_layers, exits.backend, exits.touched)),
     lambda tensors, context: Exits(*list(tensors)[:4], *context, *list(tensors)[4:]),
     serialized_type_name="eegnn.Exits",
 )
 
 
 class ExitRecorder:
-    """Keeps who has left, after how many steps, and with which state, while the loop runs.
+    """Records which units have left, after how many steps, and with which state.
 
     A backend that drops units on the way calls :meth:`narrow`; ``left``, ``log_stay`` and what
     :meth:`step` takes are then of the units that remain.
 
     Args:
         num_units: how many units there are.
-        max_layers: steps after which everyone leaves.
+        max_layers: steps after which all units leave.
         num_layers: the budget, of which the cost is a share.
         like: a tensor whose dtype and device the records take.
-        readout: decodes the states of those who leave, so that outputs are kept instead of them;
-            without gradients only.
+        readout: decodes the states of the units that leave, so that outputs are kept instead of
+            states; without gradients only.
 
     Attributes:
-        num_active: how many have not left; counted without gradients only.
-        left: ``bool [U]``, who has left.
+        num_active: how many units have not left; counted without gradients only.
+        left: ``bool [U]``, which units have left.
         layer: ``int64 [num_units]``, as in :class:`Exits`.
         log_stay: ``[U]``, the log-probability of going on after all decisions so far.
         tau: the step sizes of each step, ``[num_units]``.
@@ -183,32 +171,30 @@ class ExitRecorder:
         like: Tensor,
         readout: Readout | None = None,
     ) -> None:
-        self.max_layers, self.num_layers, self.readout = max_layers, num_layers, readout
-        self.num_active = num_units
+        self.max_layers, self.num_layers = max_layers, num_layers
+        self.num_active = self._num_units = num_units
         self.left = torch.zeros(num_units, dtype=torch.bool, device=like.device)
         self.layer = torch.full((num_units,), max_layers, device=like.device)
         self.log_stay = like.new_zeros(num_units)
         self.tau: list[Tensor] = []
-        self._keeps_all = torch.is_grad_enabled() or is_traced()
-        self._states: list[Tensor] = []  # after each step if all are kept; else at the exits
+        self._states = ExitStates(num_units, readout)
         self._expected_steps = like.new_zeros(num_units)
-        self._num_units = num_units
-        self._units: Tensor | None = None  # those that remain; None: all
+        self._units: Tensor | None = None  # the units that remain; None: all
 
     def decide(self, delta: Tensor) -> Tensor:
         """Count a decision with log-odds ``delta`` ``[U]`` of continuing; return ``log_stay``."""
         if torch.is_grad_enabled():
-            # The step that follows is taken by all who decided to continue before it.
+            # The step that follows is taken by the units that decided to continue before it.
             self._expected_steps = self._expected_steps + self.log_stay.exp()
         self.log_stay = self.log_stay + logsigmoid(delta)
         return self.log_stay
 
     def step(self, tau: Tensor, leave: Tensor, state: Tensor) -> None:
-        """Record a step, and who leaves after it.
+        """Record a step, and which units leave after it.
 
         Args:
             tau: ``[U]``, the step sizes.
-            leave: ``bool [U]``, who wanted to leave before the step.
+            leave: ``bool [U]``, which units wanted to leave before the step.
             state: ``[U, m']``, the states after the step.
         """
         tau = tau.detach()
@@ -217,7 +203,7 @@ class ExitRecorder:
         self.tau.append(tau)
         last = len(self.tau) == self.max_layers
         now = ~self.left if last else leave & ~self.left
-        if self._keeps_all:
+        if self._states.keeps_all:
             self._states.append(state)
             self.layer = self.layer.masked_fill(now, len(self.tau))
         else:
@@ -225,24 +211,17 @@ class ExitRecorder:
         self.left = self.left | now
 
     def _keep(self, rows: Tensor, state: Tensor) -> None:
-        """Write when and with which states, or outputs, these leave among the records of all."""
-        if self._states and not rows.numel():
-            return
+        """Record when and with which states these of the units that remain leave."""
         self.num_active -= rows.numel()
-        found = state.index_select(0, rows)
-        if self.readout is not None:
-            found = self.readout(found)
-        if not self._states:
-            self._states = [found.new_empty(self._num_units, found.size(1))]
         to = rows if self._units is None else self._units.index_select(0, rows)
-        self._states[0].index_copy_(0, to, found)
+        self._states.write(to, state, rows)
         self.layer.index_fill_(0, to, len(self.tau))
 
     def stop(self, rows: Tensor, state: Tensor) -> None:
-        """Let some units, ``int64``, leave with the state that they have, without a step.
+        """Let some units leave with the state that they have, without a step.
 
         Args:
-            rows: these units.
+            rows: ``int64``, these units.
             state: ``[U, m']``, the states of all.
         """
         self._keep(rows, state)
@@ -260,30 +239,11 @@ class ExitRecorder:
             expected: ``cost`` is the expectation over exits, with gradient.
             backend: what ran the loop.
         """
-        layer, none = self.layer, self._expected_steps.new_zeros(0, self._num_units)
+        none = self._expected_steps.new_zeros(0, self._num_units)
         tau = torch.stack(self.tau) if self.tau else none
-        steps = self._expected_steps if expected else layer.to(tau.dtype)
+        steps = self._expected_steps if expected else self.layer.to(tau.dtype)
         cost = steps.sum() / max(steps.numel() * self.num_layers, 1)
-        before = torch.arange(len(tau), device=tau.device).unsqueeze(-1) < layer
+        before = torch.arange(len(tau), device=tau.device).unsqueeze(-1) < self.layer
         time = torch.where(before, tau, 0.0).sum(dim=0)
-        state = self._gather(layer) if self._keeps_all else self._states[0]
-        return state, Exits(layer, time, tau, cost, self.num_layers, backend)
-
-    def _gather(self, layer: Tensor) -> Tensor:
-        """Take the state of each unit from the step after which it left.
-
-        Units are sorted by their exits, so that each step gives its rows at once: with gradients,
-        a fifth of the time of one ``torch.where`` a step, unless the compiler fuses these.
-        """
-        if is_traced():
-            found = self._states[0]
-            for number, state in enumerate(self._states[1:], start=2):
-                found = torch.where((layer == number).unsqueeze(-1), state, found)
-            return found
-        layer, order = layer.sort()
-        steps = torch.arange(len(self._states), device=layer.device)
-        # The one number for which a training step waits for a GPU; bincount would wait too.
-        ends = torch.searchsorted(layer, steps + 1, right=True).tolist()
-        rows = zip(self._states, order.tensor_split(ends[:-1]), strict=True)
-        found = torch.cat([state.index_select(0, index) for state, index in rows])
-        return torch.empty_like(found).index_copy(0, order, found)
+        exits = Exits(self.layer, time, tau, cost, self.num_layers, backend)
+        return self._states.gather(self.layer), exits

@@ -12,6 +12,7 @@ import itertools
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
+from torch_geometric.nn.inits import reset
 
 from eegnn import _check
 from eegnn._linear import linear
@@ -32,8 +33,7 @@ class MLP(nn.Module):
     """
 
     uses_graph = False
-    #: How many matrices a layer has: one for each thing that it reads.
-    _reads = 1
+    _reads = 1  #: how many matrices a layer has: one for each input
 
     def __init__(
         self,
@@ -64,8 +64,7 @@ class MLP(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for module in self.children():
-            for layer in module if isinstance(module, nn.ModuleList) else [module]:
-                layer.reset_parameters()  # type: ignore[operator]
+            reset(module)
 
     def forward(self, h: Tensor, adj: Adjacency | None = None) -> Tensor:
         """Return the output of each unit, ``[U, out_channels]``."""
@@ -81,7 +80,7 @@ class MLP(nn.Module):
         return lambda h, adj: self._layer(self._hidden(h, adj), adj, weight, bias)
 
     def _hidden(self, h: Tensor, adj: Adjacency | None) -> Tensor:
-        """What the last layer reads."""
+        """Return the states that the last layer reads."""
         for lin in list(self.lins)[:-1]:
             h = self._layer(h, adj, *_weights(lin)).relu()
         return h
@@ -89,7 +88,7 @@ class MLP(nn.Module):
     def _layer(
         self, h: Tensor, adj: Adjacency | None, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
-        """One layer, with ``weight`` ``[out, in]`` or, for a single output, ``[in]``."""
+        """Apply a layer with ``weight`` ``[out, in]`` or, for a single output, ``[in]``."""
         return linear(h, weight, bias)
 
     def __repr__(self) -> str:
@@ -146,7 +145,7 @@ HEADS: dict[str, type[MLP]] = {"mean": MeanGNN, "mlp": MLP, "sas": SASHead}
 
 
 class _StartedHead(nn.Module):
-    """A head whose last layer may start in a way of its own."""
+    """A head whose last layer may have initial weights of its own."""
 
     def __init__(self, head: MLP) -> None:
         super().__init__()
@@ -158,7 +157,7 @@ class _StartedHead(nn.Module):
         self._start()
 
     def _start(self) -> None:
-        """Change the weights that were drawn."""
+        """Change the initial weights."""
 
 
 class Confidence(_StartedHead):
@@ -246,5 +245,5 @@ def _weights(lin: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 
 def _contrast(rows: Tensor) -> Tensor:
-    """The only row, or the first minus the second."""
+    """Return the only row, or the first minus the second."""
     return rows[0] if len(rows) == 1 else rows[0] - rows[1]

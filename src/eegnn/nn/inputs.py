@@ -1,24 +1,74 @@
-"""Checks of what a model is given beside node features."""
+"""What a model is given: the names of its inputs and options, and the checks of the inputs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
 
 from eegnn import _check
+from eegnn._graph_cache import adjacency_of
 from eegnn.graph import Adjacency
+from eegnn.nn.edge_mask import with_mask_of
 from eegnn.typing import Level
 
-#: What a model is given, in this order.
-INPUTS = ("x", "edge_index", "edge_attr", "batch", "edge_weight", "edge_label_index")
+
+class GraphInputs(TypedDict, total=False):
+    """What may describe a graph beside ``x``, ``edge_index``, ``edge_attr`` and ``batch``."""
+
+    #: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
+    edge_weight: Tensor | None
+    #: The number of graphs, where the last ones may have no nodes.
+    batch_size: int | None
+    #: ``[2, P]``, the pairs of nodes to predict for with ``level="edge"``, as PyG's
+    #: ``RandomLinkSplit`` names them.
+    edge_label_index: Tensor | None
 
 
-def check_devices(device: torch.device, *given: Any) -> None:
-    """Refuse inputs that are not where the model is."""
-    for name, value in zip(INPUTS, given, strict=True):
-        _check.device(name, value, device, "the model is")
+class Options(TypedDict, total=False):
+    """What can be changed in a prediction of a trained model."""
+
+    #: Stop every unit after so many steps.
+    max_layers: int | None
+    #: A unit leaves once its probability of having left reaches this value: lower is earlier.
+    #: ``None``: the paper's rule.
+    exit_threshold: float | None
+    #: Draw the Gumbel noise of training.
+    sample: bool | None
+
+
+def checked_inputs(
+    model: Any,
+    x: Tensor | None,
+    edge_index: Tensor | Adjacency,
+    edge_attr: Tensor | None = None,
+    batch: Tensor | None = None,
+    **inputs: Unpack[GraphInputs],
+) -> tuple[Tensor, Adjacency]:
+    """Return features and graph as a model takes them; nothing is checked again after this.
+
+    Args:
+        model: a :class:`~eegnn.nn.model.GraphModel`.
+        x, edge_index, edge_attr, batch, inputs: as in its ``forward``.
+    """
+    if unknown := inputs.keys() - GraphInputs.__annotations__.keys():
+        raise TypeError(f"{type(model).__name__} takes no argument {min(unknown)!r}")
+    weight, edge_weight = model.encoder.bias, inputs.get("edge_weight")
+    given = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr, "batch": batch, **inputs}
+    for name, value in given.items():
+        _check.device(name, value, weight.device, "the model is")
+    num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() == 2 else None
+    adj = adjacency_of(edge_index, num_nodes, batch, inputs.get("batch_size"), edge_weight)
+    if x is None:
+        if model.in_channels:
+            raise ValueError(f"x must have shape [N, {model.in_channels}], got None")
+        x = weight.new_zeros(adj.num_nodes, 0)
+    _check.features("x", x, adj.num_nodes, model.in_channels, weight.dtype, sparse=True)
+    check_kind(model, adj)
+    check_edge_attr(edge_attr, adj, model.edge_dim, weight.dtype)
+    adj = with_pairs_for(model.level, adj, inputs.get("edge_label_index"))
+    return x, with_mask_of(model, adj)
 
 
 def check_kind(model: Any, adj: Adjacency) -> None:
@@ -35,7 +85,7 @@ def check_kind(model: Any, adj: Adjacency) -> None:
 
 
 def with_pairs_for(level: Level, adj: Adjacency, edge_label_index: Tensor | None) -> Adjacency:
-    """Return the graph with the pairs that are predicted for, if they are what is predicted for."""
+    """Return the graph with the pairs to predict for, which it has with ``level="edge"`` alone."""
     if level != "edge":
         if edge_label_index is not None:
             raise ValueError(
@@ -56,7 +106,7 @@ def with_pairs_for(level: Level, adj: Adjacency, edge_label_index: Tensor | None
 def check_edge_attr(
     edge_attr: Tensor | None, adj: Adjacency, edge_dim: int | None, dtype: torch.dtype
 ) -> None:
-    """Refuse what are no features of edges, and say so where something else was meant."""
+    """Refuse what are no features of edges; the error names what may have been meant instead."""
     if edge_attr is None:
         return
     if isinstance(edge_attr, Tensor) and edge_attr.dim() == 1:

@@ -11,6 +11,7 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits, Touched
+from eegnn.nn.inputs import GraphInputs
 from eegnn.nn.program import Program, execute_nodes, refuses_nodes
 from eegnn.source import GraphSource, TensorGraph
 
@@ -19,7 +20,7 @@ def predict_nodes(
     model: Any,
     x: Tensor | None,
     graph: Tensor | Adjacency | GraphSource,
-    given: tuple[Tensor | None, Tensor | None, Tensor | None, int | None],
+    given: tuple[Tensor | None, Tensor | None, GraphInputs],
     nodes: Tensor | Sequence[int],
     max_nodes: int | None = None,
     **options: Any,
@@ -31,23 +32,24 @@ def predict_nodes(
     Args:
         model: a :class:`~eegnn.nn.model.GraphModel`, in evaluation and without gradients.
         x, graph, nodes, max_nodes, options: as in ``model.predict``.
-        given: ``edge_attr``, ``batch``, ``edge_weight`` and ``batch_size``.
+        given: ``edge_attr``, ``batch`` and the other inputs.
     """
     if model.level != "node":
         raise ValueError("nodes goes with level='node': a graph is predicted from all its nodes")
+    edge_attr, batch, inputs = given
     source = graph if isinstance(graph, GraphSource) else None
     if source is None:
-        x, adj = model._enter(x, graph, *given)
+        x, adj = model._enter(x, graph, edge_attr, batch, **inputs)
         source = TensorGraph(x, adj)
     else:
-        adj = _check_source(model, x, source, given)
+        adj = _check_source(model, x, source, (edge_attr, batch, *inputs.values()))
     asked = check_nodes(nodes, source)
-    program, reason = _program(model, adj, given[0], options)
+    program, reason = _program(model, adj, edge_attr, options)
     if program is None:
         if graph is source or max_nodes is not None:
             what = "max_nodes" if max_nodes is not None else "a graph that is read on demand"
             raise ValueError(f"{what} does not go with this model and input: {reason}")
-        out, exits = model.evolve(model._encode(x), adj, given[0], **options)
+        out, exits = model.evolve(model._encode(x), adj, edge_attr, **options)
         exits = exits.select(asked)
         exits.touched = Touched(adj.num_nodes, adj.num_edges)
         return out[asked], exits
@@ -97,7 +99,7 @@ def _check_source(
 def _program(
     model: Any, adj: Adjacency, edge_attr: Tensor | None, options: dict[str, Any]
 ) -> tuple[Program | None, str | None]:
-    """What is to be run for some nodes, or why all have to be computed."""
+    """Return what is to be run for some nodes, or why all nodes have to be computed."""
     if not hasattr(model, "program") or getattr(model, "solver", "euler") != "euler":
         return None, f"{type(model).__name__} does not go step by step"
     if edge_attr is not None:

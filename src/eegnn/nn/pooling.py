@@ -13,30 +13,21 @@ from eegnn._tracing import is_traced
 from eegnn.graph import Adjacency
 
 
-def weighted_sum(h: Tensor, adj: Adjacency, weight: Tensor | None = None) -> Tensor:
-    """Sum the states of the nodes of each graph, ``[n, d] → [graphs, d]``.
-
-    Args:
-        h: the states.
-        adj: the graphs.
-        weight: ``[n]``, a factor for each node.
-    """
+def _add(h: Tensor, adj: Adjacency) -> Tensor:
     plain = h.dtype == torch.float32 and h.device.type == "cpu" and h.dim() == 2
     if plain and not _leaves_to_pyg(h) and h.size(0):
         # Bags of rows: a fifth of the time of PyG's scatter on batches of the size of ENZYMES and
         # Peptides-func. Gradients and tracing are left to PyG.
         rows = torch.arange(h.size(0), dtype=adj.ptr.dtype, device=h.device)
-        return embedding_bag(
-            rows, h, adj.ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
-        )
-    return _ADD(h if weight is None else weight.unsqueeze(-1) * h, adj)
+        return embedding_bag(rows, h, adj.ptr, mode="sum", include_last_offset=True)
+    return _ADD(h, adj)
 
 
 def _mean(h: Tensor, adj: Adjacency) -> Tensor:
     if _leaves_to_pyg(h):
         return _MEAN(h, adj)
     sizes = adj.ptr.diff().clamp(min=1)
-    return weighted_sum(h, adj) / sizes.view(-1, *[1] * (h.dim() - 1))
+    return _add(h, adj) / sizes.view(-1, *[1] * (h.dim() - 1))
 
 
 def _leaves_to_pyg(h: Tensor) -> bool:
@@ -62,14 +53,14 @@ _ADD, _MEAN = _pool(global_add_pool), _pool(global_mean_pool)
 #: ``[n, d] → [graphs, d]``, or ``[graphs, 3d]``; a graph without nodes gets zeros.
 POOLS: dict[str, Callable[[Tensor, Adjacency], Tensor]] = {
     "mean": _mean,
-    "add": weighted_sum,
+    "add": _add,
     "max": _pool(global_max_pool),
     "concat": _concat,
 }
 
 
 def pooled_channels(pool: str, channels: int) -> int:
-    """How wide states are after pooling."""
+    """Return the width of states after pooling."""
     return channels * (len(_CONCATENATED) if pool == "concat" else 1)
 
 
@@ -78,25 +69,3 @@ def spread(value: Tensor, adj: Adjacency) -> Tensor:
     if adj.batch is None:
         return value.expand(adj.num_nodes, *value.shape[1:])
     return value.index_select(0, adj.batch)
-
-
-def head_on_graphs(
-    head: Callable[[Tensor, Adjacency], Tensor],
-    nodes: Tensor,
-    units: Tensor,
-    adj: Adjacency,
-    reads_neighbors: bool,
-) -> Tensor:
-    """Apply a head to graphs: one that reads neighbours looks at nodes, and is averaged.
-
-    Args:
-        head: ``(h, adj) → [U, ...]``.
-        nodes, units: states of nodes ``[n, m']``, and pooled ``[graphs, m']``.
-        adj: the graphs.
-        reads_neighbors: whether the head does.
-    """
-    if not reads_neighbors:
-        return head(units, adj)
-    out = head(nodes, adj)
-    pooled = POOLS["mean"](out if out.dim() > 1 else out.unsqueeze(-1), adj)
-    return pooled if out.dim() > 1 else pooled.squeeze(-1)

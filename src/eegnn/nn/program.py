@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
 from eegnn.nn.pairs import states_of_ends, sum_product_difference
-from eegnn.nn.pooling import POOLS, head_on_graphs, spread
+from eegnn.nn.pooling import POOLS, spread
 from eegnn.typing import AfterExit, Head, Level, Readout, Step
 
 T = TypeVar("T")
@@ -31,9 +31,9 @@ class Program:
         steps: one step ``(h, adj) → ΔH``, or one for each layer.
         readout: the decoder.
         num_layers: the budget.
-        max_layers: steps after which everyone leaves.
-        confidence, temperature: the heads :math:`f_c` and :math:`f_\nu`; without them everyone
-            takes all steps.
+        max_layers: steps after which all units leave.
+        confidence, temperature: the heads :math:`f_c` and :math:`f_\nu`; without them all units
+            take all steps.
         level, pool, after_exit, step_size: see :class:`~eegnn.EarlyExit`.
         exit_threshold: see :func:`~eegnn.nn.exit_rule.wants_to_leave`.
         noisy: whether Gumbel noise is drawn.
@@ -79,15 +79,11 @@ class Program:
         return 1.0 if self.step_size == "adaptive" else float(self.step_size)
 
     def step(self, layer: int) -> Step:
-        """The step of this layer: its own, or the only one there is."""
+        """Return the step of this layer: its own, or the only one there is."""
         return of_layer(self.steps, layer)
 
-    def num_units(self, h: Tensor, adj: Adjacency) -> int:
-        """How many units decide: nodes, or graphs."""
-        return h.size(0) if self.level == "node" else adj.num_graphs
-
     def units(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """What would be decoded, see :func:`states_of_units`."""
+        """Return what the readout decodes, see :func:`states_of_units`."""
         return states_of_units(self.level, self.pool, h, adj)
 
     def recomputed(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -96,29 +92,40 @@ class Program:
             return checkpoint(function, *args, use_reentrant=False)
         return function(*args)
 
-    def look(self, h: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
+    def look(self, h: Tensor, units: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\delta = C_0 - C_1` and :math:`1/\nu`, both ``[U]``.
 
-        Of pairs ``h`` has the states ``[P, 2m']``, of which the heads see symmetric functions. In a
-        :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
+        In a :func:`~eegnn.subgraph.neighborhood` they are right for its targets, which come first.
+
+        Args:
+            h: states of nodes ``[n, m']``, for heads that read neighbors. With ``level="graph"``
+                their outputs are averaged over each graph.
+            units: what :meth:`units` returns, for the other heads. Of pairs they are given
+                :func:`~eegnn.nn.pairs.sum_product_difference`.
+            adj: the graph.
         """
-        confidence, temperature = self._heads
-        if self.level != "graph":
-            own = h[: adj.num_targets] if self.level == "node" else sum_product_difference(h)
-            delta = confidence(h if _reads_neighbors(self.confidence) else own, adj)
-            inv_temperature = temperature(h if _reads_neighbors(self.temperature) else own, adj)
-        else:
-            pooled, reads = self.units(h, adj), _reads_neighbors(self.confidence)
-            delta = head_on_graphs(confidence, h, pooled, adj, reads)
-            reads = _reads_neighbors(self.temperature)
-            inv_temperature = head_on_graphs(temperature, h, pooled, adj, reads)
+        if self.level == "node":
+            units = units[: adj.num_targets]
+        elif self.level == "edge":
+            units = sum_product_difference(units)
+        delta, inv_temperature = (
+            self._averaged(bound(h, adj), adj) if _reads_neighbors(head) else bound(units, adj)
+            for head, bound in zip((self.confidence, self.temperature), self._heads, strict=True)
+        )
         if delta.dim() == 2:
             delta = delta[:, 0] - delta[:, 1]
         # In the precision of the states, also under autocast: a product of many τ needs it.
         return delta.to(h.dtype), inv_temperature.to(h.dtype)
 
+    def _averaged(self, out: Tensor, adj: Adjacency) -> Tensor:
+        """Return the outputs of a head on nodes, with ``level="graph"`` their means."""
+        if self.level == "node":
+            return out
+        pooled = POOLS["mean"](out if out.dim() > 1 else out.unsqueeze(-1), adj)
+        return pooled if out.dim() > 1 else pooled.squeeze(-1)
+
     def step_sizes(self, tau: Tensor, adj: Adjacency) -> Tensor:
-        """The step sizes ``[U]`` that are used: those of the heads, or what replaces them."""
+        """Return the step sizes ``[U]``: those of the heads, or what replaces them."""
         if self.step_size == "adaptive":
             return tau
         if self.step_size == "mean":
@@ -126,13 +133,13 @@ class Program:
         return tau.new_full(tau.shape, float(self.step_size))
 
     def on_nodes(self, value: Tensor, adj: Adjacency) -> Tensor:
-        """From a value of each unit to one of each node."""
+        """Return a value for each node, from one for each unit."""
         return value if self.level == "node" else spread(value, adj)
 
 
 def states_of_units(level: Level, pool: str, h: Tensor, adj: Adjacency) -> Tensor:
-    """What is decoded: the states of nodes ``[n, m']``, pooled ones of graphs ``[graphs, m']``, or
-    those of both ends of ``adj.pairs``, ``[P, 2m']``."""
+    """Return the states of nodes ``[n, m']``, pooled ones of graphs ``[graphs, m']``, or those of
+    both ends of ``adj.pairs``, ``[P, 2m']``: what is decoded."""
     if level == "edge":
         assert adj.pairs is not None
         return states_of_ends(h, adj.pairs)
@@ -172,7 +179,7 @@ def refuses_nodes(program: Program, like: Tensor) -> str | None:
 
 
 def _engine() -> ModuleType:
-    """The engine imports the method; this is the only place where the method asks for it."""
+    """Import the engine, which imports the method: the only place where that is done."""
     from eegnn import engine
 
     return engine

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits
+from eegnn.nn.fixed_depth import fixed_depth
 from eegnn.nn.hooks import is_hooked
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.program import Program, execute
-from eegnn.nn.sas_conv import NORMS, EdgeTerm, NormLayer, SASConv
+from eegnn.nn.sas_conv import EdgeTerm, NormLayer, SASConv
 from eegnn.nn.weights import Storage
 from eegnn.typing import Step
 
@@ -65,12 +67,8 @@ class SASGNN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.boolean("shared", self.shared)
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
-        _check.choice("conv_norm", self.conv_norm, (None, *NORMS))
         _check.number("step_size", self.step_size, 0)
         _check.choice("solver", self.solver, SOLVERS)
-        _check.boolean("recompute", self.recompute)
         if self.step_size == 0:
             raise ValueError("step_size must be above 0, or nothing ever changes")
         if self.solver != "euler" and not self.shared:
@@ -96,10 +94,10 @@ class SASGNN(GraphModel):
     def evolve(
         self, h: Tensor, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> tuple[Tensor, Exits]:
-        """Take all steps and decode; everyone leaves at the end."""
+        """Take all steps and decode; every unit leaves at the end."""
         if self.solver == "euler":
             return execute(self.program(adj, edge_attr, **options), h, adj)
-        limit = self.fixed_depth(**options)
+        limit = fixed_depth(self, **options)
         h = self._integrate(self._steps(adj, edge_attr)[0], h, adj, limit * self.step_size)
         units = self.pool_units(h, adj)
         return self.decoder(units), Exits.all_at(limit, self.num_layers, units, self.step_size)
@@ -107,14 +105,14 @@ class SASGNN(GraphModel):
     def program(
         self, adj: Adjacency, edge_attr: Tensor | None = None, **options: Unpack[Options]
     ) -> Program:
-        """What a forward pass on this graph runs: all steps, for everyone."""
+        """Return what a forward pass on this graph runs: all steps, for every unit."""
         if self.solver != "euler":
             raise ValueError(f"solver must be 'euler' to go step by step, got {self.solver!r}")
         return Program(
             steps=self._steps(adj, edge_attr),
             readout=self.decoder,
             num_layers=self.num_layers,
-            max_layers=self.fixed_depth(**options),
+            max_layers=fixed_depth(self, **options),
             level=self.level,
             pool=self.pool,
             step_size=self.step_size,

@@ -92,7 +92,7 @@ class FunctionStep(nn.Module):
 
 
 def _of_part(features: Tensor, adj: Adjacency, part: Adjacency) -> Tensor:
-    """The edge features of some graphs of a batch."""
+    """Return the edge features of some graphs of a batch."""
     assert part.entries is not None
     if adj.listed is None:
         return features.index_select(0, part.entries)
@@ -119,7 +119,7 @@ def _as_step(step: Any) -> Any:
 
 
 def _inputs(module: nn.Module) -> list[str]:
-    """The names of the arguments with which a module is called."""
+    """Return the names of the arguments with which a module is called."""
     if isinstance(module, PyGSequential):
         return list(module.signature.param_dict)
     return list(inspect.signature(module.forward).parameters)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -29,9 +29,20 @@ class _FreeNumbers(nn.Module):
     ``to_empty`` leaves them undefined, and ``load_state_dict(assign=True)`` leaves them behind.
     """
 
-    channels: int
-    storage: Storage
-    value: nn.Parameter
+    diagonal: ClassVar[int]  #: the first diagonal with free numbers
+    paper_columns: ClassVar[int] = 0  #: columns of ``storage="paper"`` beside the m of a matrix
+    index: Tensor
+
+    def __init__(self, channels: int, storage: Storage = "free") -> None:
+        super().__init__()
+        self.channels = channels
+        self.storage = _check.choice("storage", storage, ("free", "paper"))
+        shape: tuple[int, ...] = (channels, channels + self.paper_columns)
+        if storage == "free":
+            shape = (channels * (channels + 1 - 2 * self.diagonal) // 2,)
+        self.value = nn.Parameter(torch.empty(shape))
+        self._make_buffers()
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw entries of variance :math:`1/m`, as Glorot does for a square matrix."""
@@ -41,7 +52,9 @@ class _FreeNumbers(nn.Module):
 
     def _make_buffers(self) -> None:
         """Make the buffers on the device of the numbers."""
-        raise NotImplementedError
+        if self.storage == "free":
+            index = _triangle_index(self.channels, self.diagonal, self.value.device)
+            self.register_buffer("index", index, persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         was_meta = self.value.is_meta
@@ -66,25 +79,13 @@ class Antisymmetric(_FreeNumbers):
     Called without arguments, it returns the matrix ``[channels, channels]``.
     """
 
-    index: Tensor
+    diagonal = 1
     sign: Tensor
 
-    def __init__(self, channels: int, storage: Storage = "free") -> None:
-        super().__init__()
-        self.channels = channels
-        self.storage = _check.choice("storage", storage, ("free", "paper"))
-        if storage == "paper":
-            self.value = nn.Parameter(torch.empty(channels, channels))
-        else:
-            self.value = nn.Parameter(torch.empty(channels * (channels - 1) // 2))
-        self._make_buffers()
-        self.reset_parameters()
-
     def _make_buffers(self) -> None:
+        super()._make_buffers()
         if self.storage == "free":
             upper = self.value.new_ones(self.channels, self.channels).triu(diagonal=1)
-            index = _triangle_index(self.channels, diagonal=1, device=self.value.device)
-            self.register_buffer("index", index, persistent=False)
             self.register_buffer("sign", upper - upper.T, persistent=False)
 
     def forward(self) -> Tensor:
@@ -106,23 +107,8 @@ class Symmetric(_FreeNumbers):
     Called without arguments, it returns the matrix ``[channels, channels]``.
     """
 
-    index: Tensor
-
-    def __init__(self, channels: int, storage: Storage = "free") -> None:
-        super().__init__()
-        self.channels = channels
-        self.storage = _check.choice("storage", storage, ("free", "paper"))
-        if storage == "paper":
-            self.value = nn.Parameter(torch.empty(channels, channels + 2))
-        else:
-            self.value = nn.Parameter(torch.empty(channels * (channels + 1) // 2))
-        self._make_buffers()
-        self.reset_parameters()
-
-    def _make_buffers(self) -> None:
-        if self.storage == "free":
-            index = _triangle_index(self.channels, diagonal=0, device=self.value.device)
-            self.register_buffer("index", index, persistent=False)
+    diagonal = 0
+    paper_columns = 2
 
     def forward(self) -> Tensor:
         """Return the matrix, ``[channels, channels]``."""

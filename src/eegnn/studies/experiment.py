@@ -240,21 +240,18 @@ class Scope(NamedTuple):
         return f"eegnn reproduce {name}{' --quick' if self.quick else ''}{splits}"
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A table or figure of the paper.
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a reader is told of a table or figure, and how it is drawn.
 
     Args:
-        name: on the command line, and of its files.
         title: a heading.
         shows: what of the paper it repeats.
-        settings: sentences on how, for those who compare.
+        settings: sentences on how, for a comparison.
         quick: how the quick version differs, in a few words.
         minutes: of one core, in full and quick, estimated: where runs have finished, their own
             times count.
-        cells: the table.
-        findings: statements about the table, checked against the results.
-        findings_title: a heading for them, which tells whose statements they are.
+        findings_title: a heading for the statements, which tells whose they are.
         draw: makes the figure, from the results and a path; ``None`` where there is none.
         measurement: on each trained model, or data set; a record without it is no result here.
         why: the best explanation of what is worse than in the paper.
@@ -263,20 +260,32 @@ class Experiment:
             in the tables and are counted nowhere.
     """
 
-    name: str
     title: str
     shows: str
     settings: str
     quick: str
     minutes: tuple[float, float]
-    cells: Callable[[Scope], Cells]
-    findings: Callable[[Table], Findings] = lambda table: ()
     findings_title: str = "What the paper says"
     draw: Callable[[Table, Path], None] | None = None
     measurement: Measurement | None = None
     why: str = ""
     needs: str = ""
     quoted: tuple[Cell, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(About):
+    """A table or figure of the paper.
+
+    Args:
+        name: on the command line, and of its files.
+        cells: the table.
+        findings: statements about the table, checked against the results.
+    """
+
+    name: str
+    cells: Callable[[Scope], Cells]
+    findings: Callable[[Table], Findings] = lambda table: ()
 
     def judge(self, table: Table) -> list[Finding]:
         """Check the statements by complete cells; those still open also by the runs so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
 from eegnn.studies.configs import Runs
@@ -10,14 +10,8 @@ from eegnn.studies.experiment import Cell, CellResult, Cells, Score, Table
 from eegnn.studies.quantities import Quantity
 
 Key = TypeVar("Key", bound=Hashable)
-#: Rows of numbers with their standard deviations; ``None`` where the paper has no number.
-PaperTable = Mapping[str, Sequence[tuple[float, float] | None]]
-
-
-def paper_scores(paper: PaperTable, row: str, columns: Iterable[str]) -> dict[str, Score]:
-    """Return the numbers of a row of the paper by column, as far as there are any."""
-    numbers = zip(columns, paper[row], strict=True)
-    return {column: Score(*number) for column, number in numbers if number is not None}
+#: The numbers of a table of the paper by row and column, as far as there are any.
+PaperTable = Mapping[str, Mapping[str, Score]]
 
 
 def paper_cells(
@@ -33,7 +27,7 @@ def paper_cells(
     ``tuned`` is that of the cells.
     """
     for row in paper:
-        for column, score in paper_scores(paper, row, quantities).items():
+        for column, score in paper[row].items():
             if configs := runs(row, column):
                 yield Cell(group, row, column, quantities[column], configs, score, tuned=tuned)
 
@@ -45,7 +39,7 @@ def quoted_cells(
     return tuple(
         Cell(group, row, column, columns[column], paper=score)
         for row in paper
-        for column, score in paper_scores(paper, row, columns).items()
+        for column, score in paper[row].items()
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from eegnn._arguments import MOST
 from eegnn._check import shown
 from eegnn._json import first_error
-from eegnn.nn.model import MOST
 
 
 class Config(BaseModel):

@@ -14,7 +14,9 @@ from eegnn._spmm import spmm
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.fixed_depth import fixed_depth
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 from eegnn.nn.pooling import POOLS
 from eegnn.zoo.gcn import propagate_with_self_loops
 
@@ -65,7 +67,6 @@ class APGCN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.number("propagation_dropout", self.propagation_dropout, 0, 1)
         self.drop = Dropout(self.propagation_dropout)
         self.halt = nn.Linear(self.out_channels, 1)
         self._reset_halting_bias()
@@ -92,7 +93,7 @@ class APGCN(GraphModel):
         """
         if options.get("sample"):
             raise ValueError("sample=True needs a model that draws its exits; APGCN does not")
-        limit = self.fixed_depth(options.get("max_layers"))
+        limit = fixed_depth(self, options.get("max_layers"))
         threshold = options.get("exit_threshold")
         if threshold is None:
             threshold = THRESHOLD

@@ -14,9 +14,11 @@ from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.exits import Exits
+from eegnn.nn.fixed_depth import fixed_depth
 from eegnn.nn.gumbel import continue_score, logistic_noise
 from eegnn.nn.heads import MLP, Temperature
-from eegnn.nn.model import GraphModel, Options
+from eegnn.nn.inputs import Options
+from eegnn.nn.model import GraphModel
 
 Aggregation = Literal["mean", "sum"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -80,14 +82,7 @@ class CoGNN(GraphModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.choice("environment", self.environment, ("mean", "sum"))
-        _check.choice("action", self.action, ("mean", "sum"))
-        _check.integer("action_layers", self.action_layers, at_least=1)
-        _check.integer("action_channels", self.action_channels, at_least=1)
         _check.number("tau0", self.tau0, 0)
-        _check.boolean("skip", self.skip)
-        _check.boolean("layer_norm", self.layer_norm)
-        _check.choice("activation", self.activation, tuple(_ACTIVATIONS))
         width = self.hidden_channels
         self.drop = Dropout(self.dropout)
         self.norm = nn.LayerNorm(width) if self.layer_norm else None
@@ -109,7 +104,7 @@ class CoGNN(GraphModel):
         ``sample=False`` takes the likelier actions instead of drawing them.
         """
         noisy = options.pop("sample", None) is not False
-        limit = self.fixed_depth(**options)
+        limit = fixed_depth(self, **options)
         for lin in self.lins[:limit]:
             h = self._normalised(h)
             listens, broadcasts = self._act(h, adj, noisy)

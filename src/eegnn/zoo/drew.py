@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm
 
-from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.fixed_depth import FixedDepthModel
 
@@ -48,13 +47,7 @@ class DRew(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.nu is not None:
-            _check.integer("nu", self.nu, at_least=1)
-        self.num_hops = self.num_layers
-        if self.max_hops is not None:
-            _check.integer("max_hops", self.max_hops, at_least=1)
-            self.num_hops = min(self.max_hops, self.num_layers)
-        _check.boolean("norm", self.norm)
+        self.num_hops = min(self.max_hops or self.num_layers, self.num_layers)
         self.layers = nn.ModuleList(
             Hops(self.hidden_channels, min(layer, self.num_hops), self.norm)
             for layer in range(1, self.num_layers + 1)

@@ -36,7 +36,6 @@ class EEModel(ExitModel):
 
     def make_step(self) -> Step | Sequence[Step]:
         """Return a step of the backbone, or one for each layer."""
-        _check.boolean("shared", self.shared)
         model = find(ENTRIES[_check.choice("backbone", self.backbone, STEPS)].home)
         self.supports_edge_weight = model.supports_edge_weight
         self.supports_directed = model.supports_directed

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GPSConv
 
-from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.fixed_depth import FixedDepthModel
 from eegnn.nn.sas_conv import NormLayer
@@ -66,15 +65,9 @@ class GPS(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.edge_dim is not None:
-            _check.integer("edge_dim", self.edge_dim, at_least=1)
-        _check.choice("conv", self.conv, tuple(CONVS))
-        _check.choice("conv_norm", self.conv_norm, tuple(NORMS))
         if self.conv == "gcn" and self.edge_dim is not None:
             raise ValueError('GPS takes no edge features with conv="gcn": edge_dim must be None')
         edges = () if self.conv == "gcn" else (self.edge_dim,)
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
-        _check.number("attn_dropout", self.attn_dropout, 0, 1)
         head_width(self.hidden_channels, self.heads)
         self.layers = nn.ModuleList(
             GPSLayer(

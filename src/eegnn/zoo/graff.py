@@ -110,8 +110,7 @@ class GRAFF(EulerModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        has_source = _check.boolean("source", self.source)
-        self.beta = nn.Parameter(torch.zeros(())) if has_source else None
+        self.beta = nn.Parameter(torch.zeros(())) if self.source else None
 
     def make_step(self) -> GRAFFStep:
         """Return a new right-hand side."""

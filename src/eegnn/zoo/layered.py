@@ -46,12 +46,6 @@ class LayeredModel(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.edge_dim is not None:
-            _check.integer("edge_dim", self.edge_dim, at_least=1)
-        _check.boolean("residual", self.residual)
-        _check.boolean("shared", self.shared)
-        _check.choice("conv_norm", self.conv_norm, (None, *NORMS))
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
         count = 1 if self.shared else self.num_layers
         self.layers = nn.ModuleList(
             Layer(self.make_step(layer), self.hidden_channels, self.conv_norm, self.conv_dropout)

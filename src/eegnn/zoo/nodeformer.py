@@ -51,12 +51,8 @@ class NodeFormer(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("heads", "random_features", "gumbel_samples"):
-            _check.integer(name, getattr(self, name), at_least=1)
         if _check.number("temperature", self.temperature, 0) == 0:
             raise ValueError("temperature must be above 0, got 0")
-        _check.boolean("relational_bias", self.relational_bias)
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
         self.encoder = NormEncoder(self.in_channels, self.hidden_channels, self.conv_dropout)
         self.layers = nn.ModuleList(NodeFormerLayer(self) for _ in range(self.num_layers))
 

@@ -38,7 +38,7 @@ class ODEModel(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if _check.boolean("linear_encoder", self.linear_encoder):
+        if self.linear_encoder:
             self.encoder = Encoder(self.in_channels, self.hidden_channels, self.dropout, relu=False)
         if _check.number("step_size", self.step_size, 0) == 0:
             raise ValueError("step_size must be above 0, or nothing ever changes")
@@ -60,7 +60,7 @@ class EulerModel(ODEModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        count = 1 if _check.boolean("shared", self.shared) else self.num_layers
+        count = 1 if self.shared else self.num_layers
         self.steps = nn.ModuleList(self.make_step() for _ in range(count))
 
     @abstractmethod

@@ -59,7 +59,6 @@ class PHDGN(ODEModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.choice("readout", self.readout, ("p", "q", "pq"))
         width, damping, forcing = self.hidden_channels, self.damping, self.forcing
         self.gradient_p = HamiltonianGradient(width, self.phi)
         self.gradient_q = HamiltonianGradient(width, self.phi)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Literal
 
 import torch
@@ -52,7 +52,7 @@ class Polynormer(FixedDepthModel):
     num_layers: int = 7
     _: KW_ONLY
     global_layers: int = 2
-    local_epochs: int = 0
+    local_epochs: int = field(default=0, metadata={"at_least": 0})
     heads: int = 1
     local_attn: bool = True
     beta: float | None = None
@@ -64,12 +64,6 @@ class Polynormer(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.integer("global_layers", self.global_layers, at_least=1)
-        _check.integer("local_epochs", self.local_epochs, at_least=0)
-        _check.boolean("local_attn", self.local_attn)
-        _check.choice("conv_norm", self.conv_norm, (None, "layer", "batch"))
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
-        _check.number("global_dropout", self.global_dropout, 0, 1)
         if self.beta is not None:
             _check.number("beta", self.beta, 0, 1)
         width = self.hidden_channels

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.utils import scatter, softmax
 
-from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.encoders import Encoder
@@ -54,8 +53,6 @@ class SeparatedGNN(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.choice("attention", self.attention, ("gat", "gt"))
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
         width, dropout = self.hidden_channels, self.conv_dropout
         head_width(width, self.heads)
         layer = GATSepLayer if self.attention == "gat" else GTSepLayer

@@ -49,10 +49,7 @@ class SGFormer(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.integer("attention_layers", self.attention_layers, at_least=1)
-        _check.integer("heads", self.heads, at_least=1)
         _check.number("graph_weight", self.graph_weight, 0, 1)
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
         width, dropout = self.hidden_channels, self.conv_dropout
         self.attention = nn.ModuleList(
             AttentionLayer(width, self.heads, dropout) for _ in range(self.attention_layers)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm, GATConv, GCNConv, SAGEConv
 from torch_geometric.utils import add_self_loops
 
-from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.dropout import Dropout
 from eegnn.nn.encoders import Encoder
@@ -58,12 +57,8 @@ class TunedGNN(FixedDepthModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check.choice("conv", self.conv, tuple(CONVS))
-        _check.boolean("residual", self.residual)
-        _check.choice("conv_norm", self.conv_norm, (None, *NORMS))
-        _check.number("conv_dropout", self.conv_dropout, 0, 1)
         width = self.hidden_channels
-        if _check.boolean("linear_encoder", self.linear_encoder) or self.in_channels == 0:
+        if self.linear_encoder or self.in_channels == 0:
             self.encoder = Encoder(self.in_channels, width, self.conv_dropout, relu=False)
             first = width
         else:
