@@ -20,22 +20,24 @@ def test_every_method_answers_queries_of_every_size(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(on_demand, "LAYERS", 3)
     rows = on_demand.compare(1024, [1, 5], queries=2, files=16_000)
     assert [(row.graph, row.asked) for row in rows] == [
-        *(("grid", asked) for asked in (1, 5) for _ in range(4)),
-        *(("power law", asked) for asked in (1, 5) for _ in range(4)),
+        *(("grid", asked) for asked in (1, 1, 1, 5, 5, 5, 5)),
+        *(("power law", asked) for asked in (1, 1, 1, 5, 5, 5, 5)),
         ("files", 1),
         ("files", 16_000),
     ]
-    methods = {row.method for row in rows[:4]}
-    assert len(methods) == 4
+    assert len({row.method for row in rows[3:7]}) == 4
     for row in rows:
         assert 0 <= row.p50 <= row.p99
         if row.method == "EEGNN, on demand":
             assert row.touched is not None
             assert row.asked <= row.touched <= row.nodes
             assert row.exits is not None
-            assert 1 <= row.exits <= 3
+            assert row.last_exit is not None
+            assert 1 <= row.exits <= row.last_exit <= 3
     # The same nodes are asked of both.
-    for first, second in ((0, 1), (4, 5)):
+    for first, second in ((3, 4), (10, 11)):
+        assert rows[first].method == "EEGNN, on demand"
+        assert rows[second].method == "EEGNN, whole graph"
         assert rows[first].exits == rows[second].exits
     assert rows[-1].touched == rows[-1].nodes == 16_000
     assert table(rows, 1).row_count == len(rows)

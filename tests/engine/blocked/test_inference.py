@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from eegnn import EEGNN, SASGNN, Exits
 from eegnn.engine.blocked import Blocks, infer, partition
-from eegnn.engine.blocked.states import StateFile
+from eegnn.engine.blocked.inference import _Inference
 from eegnn.nn.exits import ExitRecorder
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.early import EEModel
@@ -233,19 +233,17 @@ def test_the_states_of_a_block_are_let_go_before_the_next(monkeypatch: pytest.Mo
     graph, blocks = ring(n=600), cut(ring(n=600), 20)
     model, files = make(77), 600 * HIDDEN * 8
     x = torch.randn(600, IN, dtype=torch.float64)
-    before, alive, calls = living_rows(files), [], 0
-    release = StateFile.release
+    before, alive = living_rows(files), []
+    visit = _Inference._visit
 
-    def counted(self: StateFile) -> None:
-        nonlocal calls
-        calls += 1
-        if calls in (59, 100):  # after 20 blocks were encoded, two calls for each visit
+    def counted(self: _Inference, index: int, layer: int) -> None:
+        if index == 19:
             alive.append(living_rows(files))
-        release(self)
+        visit(self, index, layer)
 
-    monkeypatch.setattr(StateFile, "release", counted)
+    monkeypatch.setattr(_Inference, "_visit", counted)
     infer(model, x, blocks)
-    assert len(alive) == 2
+    assert len(alive) > 2
     assert max(alive) - before < 5 * max(block.nodes.numel() for block in blocks)
     assert graph.num_nodes > 5 * max(block.nodes.numel() for block in blocks)
 

@@ -71,12 +71,17 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         return (self[index] for index in range(len(self)))
 
-    def neighborhood(self, index: int, hops: int = 1) -> Block:
-        """A block with a halo of so many hops, at least one, for computing at its core."""
-        rows = core = self.cores[index]
-        adj, order = neighborhood(self.adj, rows)
-        for _ in range(hops - 1):  # the nodes so far stay the first ones, in the same order
-            adj, order = neighborhood(self.adj, order)
+    def neighborhood(self, index: int, hops: int = 1, scratch: Tensor | None = None) -> Block:
+        """A block with a halo of so many hops, at least one, for computing at its core.
+
+        Args:
+            index: which block.
+            hops: how far the halo reaches.
+            scratch: see :func:`~eegnn.subgraph.neighborhood`.
+        """
+        order = core = self.cores[index]
+        for _ in range(hops):  # the nodes so far stay the first ones, in the same order
+            adj, order = neighborhood(self.adj, order, scratch)
         return Block(core, order[core.numel() :], adj)
 
     def subgraph(self, index: int, hops: int) -> tuple[Tensor, Adjacency]:

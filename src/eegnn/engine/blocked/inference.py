@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, pad
 
 from eegnn.distributed import Ranks
 from eegnn.engine.blocked.block import Block, Blocks
-from eegnn.engine.blocked.states import StateFile
+from eegnn.engine.blocked.states import new_states
 from eegnn.engine.decide import decide
 from eegnn.engine.pruned import hops_of
 from eegnn.engine.step import InPlaceStep
@@ -45,7 +45,7 @@ def infer(
     the nodes of the core decide and take their step, and their new states go to a second file: no
     approximation. In memory are the graph, unless it is mapped from files, the states of one block
     and the result; states of all nodes are in temporary files
-    (:class:`~eegnn.engine.blocked.states.StateFile`), twice :math:`4 n m'` bytes.
+    (:func:`~eegnn.engine.blocked.states.new_states`), twice :math:`4 n m'` bytes.
 
     A block is skipped once it can matter no more: with ``after_exit="freeze"`` when all its nodes
     have left; else when no block with active nodes can be reached from it, a block a layer, in the
@@ -98,7 +98,7 @@ class _Part(NamedTuple):
     """A block as inference needs it.
 
     Attributes:
-        rows: where its core and its halo are in the files, ring by ring.
+        rows: where the states of its core and its halo are, ring by ring.
         adj: the core, which are its targets, and the halo, as far as steps and heads see.
     """
 
@@ -120,13 +120,14 @@ class _Inference:
         self.ranks = Ranks.current()
         weight = model.encoder.bias
         shape = (blocks.num_nodes, weight.numel(), weight.dtype)
-        self.now, self.next = StateFile(*shape), StateFile(*shape)
-        # Rows of the files: block after block, so that a core is a slice.
+        self.now, self.next = new_states(*shape), new_states(*shape)
+        # Rows of the states: block after block, so that a core is a slice.
         self.stop = torch.tensor([core.numel() for core in blocks.cores]).cumsum(0).tolist()
         self.place = torch.empty(blocks.num_nodes, dtype=blocks.adj.col.dtype)
         self.place[_all(blocks)] = torch.arange(blocks.num_nodes, dtype=self.place.dtype)
         self.owned = [index for index in range(len(blocks)) if self._owns(index)]
         self.parts: dict[int, _Part] = {}  # those that are kept
+        self.scratch = torch.empty_like(self.place)
         self.near = torch.zeros(len(blocks), len(blocks), dtype=torch.bool)
         self.steps = [InPlaceStep(step) for step in program.steps if isinstance(step, SASStep)]
         hops = hops_of(program)
@@ -140,23 +141,20 @@ class _Inference:
         self._exchange(self.now, range(len(blocks)))
 
     def run(self) -> tuple[Tensor, Exits]:
-        limit, taus = self.program.max_layers, []
+        limit = self.program.max_layers
         for layer in range(limit):
             needed = self._needed(limit - layer - 1)
-            tau = self.now.values.new_zeros(self.blocks.num_nodes)
             for index in needed:
                 if self._owns(index):
-                    self._visit(index, layer, tau)
+                    self._visit(index, layer)
             self._count()
-            self.ranks.all_reduce_(tau)
-            taus.append(tau)
             if not self.active.any():
                 break
             self._exchange(self.next, needed)
             self.now, self.next = self.next, self.now
             if self.program.freezes:
                 self._keep(needed)
-        return self._result(taus)
+        return self._result(layer + 1)
 
     def _owner(self, index: int) -> int:
         """The rank that computes a block; neighbouring numbers belong to the same rank."""
@@ -166,12 +164,15 @@ class _Inference:
         return self._owner(index) == self.ranks.rank
 
     def _slice(self, index: int) -> slice:
-        """Where the core of a block is in the files."""
+        """Where the states of the core of a block are."""
         return slice(self.stop[index] - self.blocks.cores[index].numel(), self.stop[index])
 
     def _part(self, index: int) -> _Part:
         """A block, made when it is visited unless it was kept."""
-        return self.parts.get(index) or self._as_part(self.blocks.neighborhood(index, self.hops))
+        return self.parts.get(index) or self._as_part(self._block(index))
+
+    def _block(self, index: int) -> Block:
+        return self.blocks.neighborhood(index, self.hops, self.scratch)
 
     def _as_part(self, block: Block) -> _Part:
         return _Part(self.place[block.nodes], first_targets(block.adj, block.core.numel()))
@@ -185,7 +186,7 @@ class _Inference:
         blocks, ranks = self.blocks, self.ranks
         read = torch.zeros(blocks.num_nodes, dtype=torch.bool)
         for index in range(len(blocks)):
-            block = blocks.neighborhood(index, self.hops)
+            block = self._block(index)
             around = torch.bincount(blocks.assignment[block.halo], minlength=len(blocks)) > 0
             self.near[index] = around
             for other in around.nonzero().view(-1).tolist() if ranks.size > 1 else ():
@@ -198,8 +199,7 @@ class _Inference:
     def _encode(self, index: int, x: Tensor) -> None:
         core = self.blocks.cores[index]
         h = self.model._encode(x[core])
-        self.now.values[self._slice(index)] = h
-        self.now.release()
+        self.now[self._slice(index)] = h
         program = self.program
         self.recorders[index] = ExitRecorder(
             core.numel(), program.max_layers, program.num_layers, h, program.readout
@@ -216,20 +216,16 @@ class _Inference:
                 needed = grown
         return needed.nonzero().view(-1).tolist()
 
-    def _visit(self, index: int, layer: int, tau: Tensor) -> None:
-        """Let the nodes of a block decide and take their step; note their step sizes."""
+    def _visit(self, index: int, layer: int) -> None:
+        """Let the nodes of a block decide and take their step."""
         part, recorder = self._part(index), self.recorders[index]
-        h = _rows_of(self.now.values, part.rows)
+        h = _rows_of(self.now, part.rows)
         sizes, leave, recorder.log_stay = decide(self.program, h, part.adj, recorder.log_stay)
         if self.program.freezes:
             sizes = sizes.masked_fill(recorder.left, 0.0)
-        own = self._slice(index)
-        new = self.next.values[own]
+        new = self.next[self._slice(index)]
         of_layer(self.steps, layer)(h, part.adj, sizes, new)
         recorder.step(sizes, leave, new)
-        tau[own] = sizes
-        self.now.release()
-        self.next.release()
 
     def _count(self) -> None:
         """Let all ranks know how many nodes of each block are active."""
@@ -238,57 +234,40 @@ class _Inference:
             self.active[index] = recorder.num_active
         self.ranks.all_reduce_(self.active)
 
-    def _exchange(self, states: StateFile, indices: list[int] | range) -> None:
+    def _exchange(self, states: Tensor, indices: list[int] | range) -> None:
         """Bring to all ranks what they read of blocks that others have computed."""
         for index in indices:
             rows = self.edges[index]
             if rows.numel() == 0:  # always so where there is one rank
                 continue
-            values = states.values[rows]
+            values = states[rows]
             self.ranks.broadcast_(values, self._owner(index))
             if not self._owns(index):
-                states.values[rows] = values
-            states.release()
+                states[rows] = values
 
     def _keep(self, indices: list[int]) -> None:
-        """Copy the states of blocks that are finished to the second file, where the others read
+        """Copy the states of blocks that are finished to the other states, where the others read
         them after the next step."""
         for index in indices:
             if self.active[index] == 0:
                 rows = self._slice(index) if self._owns(index) else self.edges[index]
-                self.next.values[rows] = self.now.values[rows]
-                self.now.release()
-                self.next.release()
+                self.next[rows] = self.now[rows]
 
-    def _result(self, taus: list[Tensor]) -> tuple[Tensor, Exits]:
-        like, n = self.now.values, self.blocks.num_nodes
-        out = like.new_empty(n, self.model.out_channels)
+    def _result(self, steps: int) -> tuple[Tensor, Exits]:
+        like, n = self.now, self.blocks.num_nodes
+        out, tau = like.new_empty(n, self.model.out_channels), like.new_zeros(steps, n)
         layer, time = torch.empty(n, dtype=torch.int64), like.new_empty(n)
         for index, core in enumerate(self.blocks.cores):
-            for whole, own in zip((out, layer, time), self._recorded(index), strict=True):
-                self.ranks.broadcast_(own, self._owner(index))
-                whole[core] = own
-        exits = Exits(
-            layer=layer,
-            time=time,
-            tau=torch.stack(taus)[:, self.place] if taus else like.new_zeros(0, n),
-            cost=layer.to(time.dtype).sum() / max(n * self.model.num_layers, 1),
-            num_layers=self.model.num_layers,
-        )
-        return out, exits
-
-    def _recorded(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Output, exit layer and time of a block; on other ranks, room for them."""
-        recorder, like = self.recorders.get(index), self.now.values
-        if recorder is None:
-            count = self.blocks.cores[index].numel()
-            return (
-                like.new_empty(count, self.model.out_channels),
-                torch.empty(count, dtype=torch.int64),
-                like.new_empty(count),
-            )
-        out, exits = recorder.finish(expected=False)
-        return out, exits.layer, exits.time
+            found = out[core], layer[core], time[core], tau[:, core]  # room, on other ranks
+            if self._owns(index):
+                own, exits = self.recorders.pop(index).finish(expected=False)
+                skipped = steps - exits.tau.size(0)
+                found = own, exits.layer, exits.time, pad(exits.tau, (0, 0, 0, skipped))
+            for part in found:
+                self.ranks.broadcast_(part, self._owner(index))
+            out[core], layer[core], time[core], tau[:, core] = found
+        cost = layer.to(time.dtype).sum() / max(n * self.model.num_layers, 1)
+        return out, Exits(layer, time, tau, cost, self.model.num_layers)
 
 
 def _rows_of(values: Tensor, rows: Tensor) -> Tensor:
