@@ -7,7 +7,7 @@ import json
 import sys
 from importlib import import_module
 
-KINDS = ("models", "calls", "data", "files", "pairs", "kills")
+KINDS = ("models", "calls", "data", "files", "pairs", "kills", "workers")
 
 
 def main() -> None:
