@@ -62,7 +62,7 @@ def watch(pid: int, limit: float = math.inf) -> float:
         seconds = max(seconds, computed(pid))
         if seconds >= limit:
             break
-        time.sleep(0.002)
+        time.sleep(min(max(0.001, (limit - seconds) / 2), 0.05))
     return seconds
 
 

@@ -1,7 +1,8 @@
 """Commands that share runs or trials over one storage, of which some are killed.
 
-A case is three workers, forks that call `eegnn reproduce` or `eegnn tune`, over a SQLite database or
-a journal. Some of them are killed at random moments, and others may come. The rest does all the work.
+A case is three workers, forks that call `eegnn reproduce` or `eegnn tune`, over a SQLite database
+or a journal. One or two are killed at random moments, and others may come. The rest does all the
+work, with the bits of runs that nobody killed.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ COUNT = 8
 EPOCHS = 25  # fewer than those before which `tune` stops no trial
 #: Within so many seconds of its death the work of a worker is to be taken over (docs/scale.md).
 PROMISED = 120.0
-#: Most cases wait less for a sign of life than the library does, every tenth as long.
-TIMEOUTS = [8.0] * 9 + [storage.HEARTBEAT_TIMEOUT]
+#: Most cases wait less for a sign of life than the library does, one of five as long.
+TIMEOUTS = [8.0] * 4 + [storage.HEARTBEAT_TIMEOUT]
 
 CONFIGS = [tiny.config(split=split, epochs=8 * EPOCHS) for split in range(COUNT)]
 EXPERIMENT = replace(
