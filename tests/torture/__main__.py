@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from importlib import import_module
 
-KINDS = ("models", "calls", "data", "files", "pairs", "kills")
+KINDS = ("models", "calls", "data", "files", "pairs", "kills", "workers")
 
 
 def main() -> None:
@@ -17,6 +18,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10, help="cases of each kind")
     parser.add_argument("--only", type=int, help="the number of a case to repeat")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end with a report
     numbers = range(options.count)
     if options.only is not None:
         numbers = range(options.only, options.only + 1)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 #: A case may take this long.
@@ -43,6 +44,8 @@ class Report:
     seed: int
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    #: Durations in seconds, by what they are of.
+    measured: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -52,7 +55,14 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         numbers = {"cases": self.cases, "failed": len(self.failures), "seconds": self.seconds}
         outcomes = {"outcomes": dict(self.outcomes), "failures": self.failures[:SHOWN]}
-        return {"kind": self.kind, "seed": self.seed, **numbers, **outcomes}
+        measured = {name: spread(times) for name, times in self.measured.items() if times}
+        return {"kind": self.kind, "seed": self.seed, **numbers, **outcomes, **measured}
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    """The number of some durations, the shortest, the middle one and the longest."""
+    ends = {"min": min(times), "median": median(times), "max": max(times)}
+    return {"number": len(times), **{name: round(time, 1) for name, time in ends.items()}}
 
 
 def run_cases(
@@ -74,6 +84,8 @@ def run_cases(
             with watched(seconds == SECONDS), time_limit(seconds), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 outcome = case(rng, report)
+        except KeyboardInterrupt:  # report what was done
+            break
         except Exception:
             outcome = "failed"
             report.failures.append(f"case {number}: {traceback.format_exc(limit=-4)}")

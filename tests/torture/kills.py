@@ -12,14 +12,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from eegnn.distributed import join
 from tests.torture.harness import Report, Wrong, run_cases
-from tests.torture.processes import fork, live, make_data, wait
+from tests.torture.processes import fork, live, make_data, wait, watch
 from tests.train.problems import outcome
 from tests.train.torchrun import launch
 
@@ -60,10 +59,10 @@ class Chain:
     def __init__(self, kind: str, where: Path) -> None:
         self.kind, self.where, self.number = kind, where, 0
         self.data = str(where / f"{'graph' if kind == 'graph' else 'node'}.npz")
-        start = time.perf_counter()
-        if wait(begin(kind, where / "unbroken", self.data)):
+        pid = begin(kind, where / "unbroken", self.data)
+        self.work = watch(pid)
+        if wait(pid):
             raise Wrong(f"{kind}: an unbroken run has failed")
-        self.duration = time.perf_counter() - start
         self.expected: dict[str, Any] = outcome(where / "unbroken")
 
     @property
@@ -74,7 +73,7 @@ class Chain:
         pid = begin(self.kind, self.folder, self.data)
         # Half of it, so that a run has several lives; a command does little in its first half.
         share = 1.0 if self.kind in ("command", "ranks") else 0.5
-        time.sleep(rng.uniform(0, share * self.duration))
+        watch(pid, rng.uniform(0, share * self.work))
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:  # it has ended, or has no group yet

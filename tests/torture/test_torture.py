@@ -30,7 +30,7 @@ def test_every_case_ends_as_it_must(run: Callable[[int, range], Report], count: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(("kind", "count"), [("pairs", 4), ("kills", 15)])
+@pytest.mark.parametrize(("kind", "count"), [("pairs", 4), ("kills", 15), ("workers", 4)])
 def test_processes_that_compete_or_are_killed_leave_the_same_bits(kind: str, count: int) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.torture", kind, "--seed", "1", "--count", str(count)],

@@ -11,6 +11,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+from eegnn.compute import CPU
 from eegnn.data.minesweeper import minesweeper
 from eegnn.data.npz import write_npz
 from eegnn.train import tune as tune_module
@@ -66,6 +67,15 @@ def test_a_study_goes_on_where_it_was_left(config: Config, tmp_path: Path) -> No
     assert tune(config, 4, storage(tmp_path), tmp_path / "study")["finished"] == 4
     drawn = [tuple(sorted(trial.params.items())) for trial in trials(config, tmp_path)]
     assert len(set(drawn)) == 4
+
+
+def test_those_who_start_together_draw_different_settings(config: Config, tmp_path: Path) -> None:
+    """The study is empty for both when they open it."""
+    given = (storage(tmp_path), tmp_path / "study", None, None, CPU)
+    searches = [tune_module._Search(config, count, *given) for count in (2, 4)]
+    for search in searches:
+        search.run()
+    assert len({str(trial.params) for trial in trials(config, tmp_path)}) == 4
 
 
 @pytest.mark.slow

@@ -11,8 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-#: A worker without a heartbeat for this many seconds is dead, and its work is done again.
-HEARTBEAT_TIMEOUT = 120.0
+#: A worker without a heartbeat for this many seconds is dead, and its work is done again. Others
+#: look every two seconds and may be slow: so the work is taken over within two minutes.
+HEARTBEAT_TIMEOUT = 100.0
 #: The attribute of a running trial that its worker counts up.
 HEARTBEAT = "heartbeat"
 _JOURNALS, _DATABASES = (".log", ".journal"), (".db", ".sqlite", ".sqlite3")

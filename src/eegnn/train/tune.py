@@ -84,10 +84,6 @@ class _Search:
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
         )
-        # A process that joins later must not repeat the draws of the first.
-        self._study.sampler = optuna.samplers.TPESampler(
-            seed=self.config.seed + len(self._study.trials), constant_liar=True
-        )
         self._retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
         self._stale = StaleTrials(self._storage, self._study)
         self._lost_trial = False
@@ -133,6 +129,10 @@ class _Search:
         # the repetitions of those whose process died.
         if trial.number in self._originals()[self.trials :]:
             raise _Surplus
+        # Not one generator for each process: those that start together would draw the same.
+        self._study.sampler = self._optuna.samplers.TPESampler(
+            seed=self.config.seed + trial.number, constant_liar=True
+        )
         trial_id = trial_id_of(self._storage, self._study, trial.number)
         with heartbeat(self._storage, trial_id) as lost:
             try:
