@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -15,7 +15,11 @@ from eegnn.typing import Level
 
 
 class GraphInputs(TypedDict, total=False):
-    """What may describe a graph beside ``x``, ``edge_index``, ``edge_attr`` and ``batch``."""
+    """What may describe a graph beside ``x``, ``edge_index``, ``edge_attr`` and ``batch``.
+
+    For the methods that only pass it on; :meth:`~eegnn.nn.model.GraphModel.forward` and
+    :meth:`~eegnn.nn.model.GraphModel.predict` spell it out.
+    """
 
     #: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
     edge_weight: Tensor | None
@@ -44,22 +48,24 @@ def checked_inputs(
     edge_index: Tensor | Adjacency,
     edge_attr: Tensor | None = None,
     batch: Tensor | None = None,
-    **inputs: Unpack[GraphInputs],
+    edge_weight: Tensor | None = None,
+    batch_size: int | None = None,
+    edge_label_index: Tensor | None = None,
 ) -> tuple[Tensor, Adjacency]:
     """Return features and graph as a model takes them; nothing is checked again after this.
 
     Args:
         model: a :class:`~eegnn.nn.model.GraphModel`.
-        x, edge_index, edge_attr, batch, inputs: as in its ``forward``.
+        x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index: as in its
+            ``forward``.
     """
-    if unknown := inputs.keys() - GraphInputs.__annotations__.keys():
-        raise TypeError(f"{type(model).__name__} takes no argument {min(unknown)!r}")
-    weight, edge_weight = model.encoder.bias, inputs.get("edge_weight")
-    given = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr, "batch": batch, **inputs}
+    weight = model.encoder.bias
+    given = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr, "batch": batch}
+    given |= {"edge_weight": edge_weight, "edge_label_index": edge_label_index}
     for name, value in given.items():
         _check.device(name, value, weight.device, "the model is")
     num_nodes = x.size(0) if isinstance(x, Tensor) and x.dim() == 2 else None
-    adj = adjacency_of(edge_index, num_nodes, batch, inputs.get("batch_size"), edge_weight)
+    adj = adjacency_of(edge_index, num_nodes, batch, batch_size, edge_weight)
     if x is None:
         if model.in_channels:
             raise ValueError(f"x must have shape [N, {model.in_channels}], got None")
@@ -67,7 +73,7 @@ def checked_inputs(
     _check.features("x", x, adj.num_nodes, model.in_channels, weight.dtype, sparse=True)
     check_kind(model, adj)
     check_edge_attr(edge_attr, adj, model.edge_dim, weight.dtype)
-    adj = with_pairs_for(model.level, adj, inputs.get("edge_label_index"))
+    adj = with_pairs_for(model.level, adj, edge_label_index)
     return x, with_mask_of(model, adj)
 
 

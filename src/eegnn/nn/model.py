@@ -125,8 +125,10 @@ class GraphModel(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         return_exits: bool = False,
-        **inputs: Unpack[GraphInputs],
     ) -> Any:
         """Predict.
 
@@ -136,17 +138,19 @@ class GraphModel(nn.Module):
             edge_index: ``[2, E]`` as in PyG, a sparse ``adj_t``, or an :class:`~eegnn.Adjacency`.
             edge_attr: edge features ``[E, edge_dim]``, a row for each column of ``edge_index``.
             batch: the graph of each node ``[n]``, as PyG's loaders make it.
+            edge_weight: ``[E]``, see :meth:`Adjacency.weighted <eegnn.Adjacency.weighted>`.
+            batch_size: the number of graphs, where the last ones may have no nodes.
+            edge_label_index: ``[2, P]``, the pairs of nodes to predict for with ``level="edge"``,
+                as PyG's ``RandomLinkSplit`` names them.
             return_exits: also return :class:`~eegnn.Exits`.
-            **inputs: ``edge_weight``, ``batch_size`` and ``edge_label_index``, see
-                :class:`~eegnn.nn.inputs.GraphInputs`.
 
         Returns:
             ``[n, out_channels]``, ``[graphs, out_channels]`` with ``level="graph"``, or
             ``[P, out_channels]`` with ``level="edge"``.
         """
-        if x is not None:
-            _check.tensor("x", x, sparse=True)  # torch.fx gives a proxy, and cannot unpack inputs
-        x, adj = self._enter(x, edge_index, edge_attr, batch, **inputs)
+        x, adj = self._enter(
+            *(x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index)
+        )
         out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out
 
@@ -157,18 +161,21 @@ class GraphModel(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         *,
+        edge_weight: Tensor | None = None,
+        batch_size: int | None = None,
+        edge_label_index: Tensor | None = None,
         nodes: Tensor | Sequence[int] | None = None,
         max_nodes: int | None = None,
         max_layers: int | None = None,
         exit_threshold: float | None = None,
         sample: bool | None = None,
-        **inputs: Unpack[GraphInputs],
     ) -> tuple[Tensor, Exits]:
         """Predict in evaluation mode without gradients, whatever mode the model is in.
 
         Args:
-            x, edge_index, edge_attr, batch, inputs: as in :meth:`forward`; or ``edge_index`` is a
-                :class:`~eegnn.source.GraphSource`, and ``x`` is ``None``.
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index: as in
+                :meth:`forward`; or ``edge_index`` is a :class:`~eegnn.source.GraphSource`, and
+                ``x`` is ``None``.
             nodes: for ``level="node"``, the nodes whose predictions and exits are wanted, ``[U]``,
                 perhaps repeated. They are those of the whole graph; where
                 :func:`eegnn.engine.on_demand.run` can, only what they depend on is read.
@@ -176,15 +183,15 @@ class GraphModel(nn.Module):
             max_layers, exit_threshold, sample: see :class:`~eegnn.nn.inputs.Options`.
         """
         options = Options(max_layers=max_layers, exit_threshold=exit_threshold, sample=sample)
+        given = (edge_attr, batch, edge_weight, batch_size, edge_label_index)
         with evaluation_mode(self), torch.no_grad():
             if nodes is not None:
-                given = (edge_attr, batch, inputs)
                 return predict_nodes(self, x, edge_index, given, nodes, max_nodes, **options)
             if max_nodes is not None:
                 raise ValueError("max_nodes goes with nodes, those whose answers are wanted")
             if isinstance(edge_index, GraphSource):
                 x, edge_index = edge_index.whole()
-            x, adj = self._enter(x, edge_index, edge_attr, batch, **inputs)
+            x, adj = self._enter(x, edge_index, *given)
             return self.evolve(self._encode(x), adj, edge_attr, **options)
 
     def embed(

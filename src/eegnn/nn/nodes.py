@@ -11,7 +11,6 @@ from torch import Tensor
 from eegnn import _check
 from eegnn.graph import Adjacency
 from eegnn.nn.exits import Exits, Touched
-from eegnn.nn.inputs import GraphInputs
 from eegnn.nn.program import Program, execute_nodes, refuses_nodes
 from eegnn.source import GraphSource, TensorGraph
 
@@ -20,7 +19,7 @@ def predict_nodes(
     model: Any,
     x: Tensor | None,
     graph: Tensor | Adjacency | GraphSource,
-    given: tuple[Tensor | None, Tensor | None, GraphInputs],
+    given: tuple[Any, ...],
     nodes: Tensor | Sequence[int],
     max_nodes: int | None = None,
     **options: Any,
@@ -32,17 +31,17 @@ def predict_nodes(
     Args:
         model: a :class:`~eegnn.nn.model.GraphModel`, in evaluation and without gradients.
         x, graph, nodes, max_nodes, options: as in ``model.predict``.
-        given: ``edge_attr``, ``batch`` and the other inputs.
+        given: its other inputs, ``edge_attr`` first.
     """
     if model.level != "node":
         raise ValueError("nodes goes with level='node': a graph is predicted from all its nodes")
-    edge_attr, batch, inputs = given
+    edge_attr = given[0]
     source = graph if isinstance(graph, GraphSource) else None
     if source is None:
-        x, adj = model._enter(x, graph, edge_attr, batch, **inputs)
+        x, adj = model._enter(x, graph, *given)
         source = TensorGraph(x, adj)
     else:
-        adj = _check_source(model, x, source, (edge_attr, batch, *inputs.values()))
+        adj = _check_source(model, x, source, given)
     asked = check_nodes(nodes, source)
     program, reason = _program(model, adj, edge_attr, options)
     if program is None:
@@ -87,7 +86,8 @@ def _check_source(
         raise ValueError("x must be None: the features are those of the graph source")
     if any(value is not None for value in given):
         raise ValueError(
-            "edge_attr, batch, edge_weight and batch_size must be None with a graph source"
+            "edge_attr, batch, edge_weight, batch_size and edge_label_index must be None with a graph "
+            "source"
         )
     weight = model.encoder.bias
     _check.device("edge_index", source, weight.device, "the model is")
