@@ -57,7 +57,7 @@ class Compute:
         return cls(found, precision)  # type: ignore[arg-type]
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The context of a forward pass."""
+        """Return the context of a forward pass."""
         if self.precision == "32":
             return nullcontext()
         return torch.autocast(self.device.type, _PRODUCTS[self.precision])
@@ -97,7 +97,7 @@ def _automatic() -> str:
 
 
 def _processes() -> int:
-    """How many ``torchrun`` started."""
+    """Return how many processes ``torchrun`` started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 

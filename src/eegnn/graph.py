@@ -426,7 +426,7 @@ class Adjacency:
         return self._values[norm, dtype]
 
     def _converted_values(self, norm: Norm, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """What :meth:`_make_values` has made, in another precision."""
+        """Return what :meth:`_make_values` has made, in another precision."""
         known = next(pair for (name, _), pair in self._values.items() if name == norm)
         value, transposed = known[0].to(dtype), known[1].to(dtype)
         if not value.requires_grad:  # else a second backward pass would meet a freed graph
@@ -451,18 +451,18 @@ class Adjacency:
         return self._opposite
 
     def _of_rows(self, value: Tensor) -> Tensor:
-        """From a value ``[n]`` of each node to one of each CSR entry in its row."""
+        """Return a value for each CSR entry, from one ``[n]`` for the node of its row."""
         return torch.repeat_interleave(value, self.rowptr.diff(), output_size=self.num_edges)
 
     def _source_columns(self) -> Tensor:
-        """The ``edge_index`` given to :meth:`from_edge_index`."""
+        """Return the ``edge_index`` given to :meth:`from_edge_index`."""
         if self._source is None:
             raise ValueError("edge features belong to the whole graph, not to a selection of it")
         return self._source
 
     def _of_entries(self, value: Tensor) -> Tensor:
-        """From a value ``[E, ...]`` of each column of the original ``edge_index`` to one of each
-        CSR entry; 0 for the direction that an edge of a directed graph does not have."""
+        """Return a value for each CSR entry, from one ``[E, ...]`` for each column of the original
+        ``edge_index``; 0 for the direction that an edge of a directed graph does not have."""
         if self._columns is None:
             self._columns = match_columns(
                 self._source_columns(), self.row, self.col, self.num_nodes, self.is_directed
@@ -477,7 +477,7 @@ class Adjacency:
         return total / count.view(shape)
 
     def _of_columns(self, value: Tensor | None) -> Tensor | None:
-        """From a value of each CSR entry to one of each column of :attr:`edge_index`."""
+        """Return a value for each column of :attr:`edge_index`, from one for each CSR entry."""
         return value if value is None or self.listed is None else value[self.listed]
 
     def __repr__(self) -> str:

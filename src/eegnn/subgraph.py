@@ -45,7 +45,7 @@ def select_nodes(adj: Adjacency, nodes: Tensor) -> Adjacency:
 
 
 def neighborhood(adj: Adjacency, targets: Tensor) -> tuple[Adjacency, Tensor]:
-    """Some nodes with all their neighbours, for computing at the former alone.
+    """Return some nodes with all their neighbours, for computing at the former alone.
 
     The targets come first and have their entries; their neighbours follow, to be read, and have
     none: what is propagated is right at the first ``num_targets`` nodes and 0 at the others. The
@@ -89,7 +89,7 @@ def neighborhood(adj: Adjacency, targets: Tensor) -> tuple[Adjacency, Tensor]:
 
 
 def first_targets(adj: Adjacency, count: int) -> Adjacency:
-    """The same graph, where results are wanted at its first ``count`` nodes alone."""
+    """Return the same graph, where results are wanted at its first ``count`` nodes alone."""
     part = copy.copy(adj)
     part.num_targets = count
     return part
@@ -158,5 +158,5 @@ def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _repeat(value: Tensor, pointer: Tensor) -> Tensor:
-    """Each value as often as its range is long."""
+    """Return each value as often as its range is long."""
     return torch.repeat_interleave(value, pointer.diff())

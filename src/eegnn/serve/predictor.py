@@ -125,7 +125,7 @@ class Predictor:
         return self._ask(graph, range(first, first + len(new)), range(len(new)))
 
     def about(self) -> dict[str, Any]:
-        """What is served, for people and monitors."""
+        """Return what is served, for people and monitors."""
         return {
             "model": repr(self.model),
             "task": self.labels[0],
