@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -24,8 +22,8 @@ from eegnn._edge_list import (
     check_values,
     from_sparse,
     infer_num_nodes,
+    matrix_entries,
     read,
-    refuse_crossing,
 )
 from eegnn._edge_values import match_columns, share_of_edge, weighted_values, widest_float
 from eegnn._spmm import spmm
@@ -143,7 +141,7 @@ class Adjacency:
             num_nodes = infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0, at_most=MAX_NODES)
         batch, num_graphs, has_loops = check_values(edge_index, n, batch, num_graphs)
-        key, listed = _entries(edge_index, n, directed, has_loops, batch)
+        key, listed = matrix_entries(edge_index, n, directed, has_loops, batch)
         row, col = key // max(n, 1), key % max(n, 1)
         # What bincount does too, but for that a GPU would be waited for.
         degree = row.new_zeros(n).index_add_(0, row, torch.ones_like(row))
@@ -491,45 +489,3 @@ class Adjacency:
 def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
     """Return where each of these many entries a row begin, ``[n + 1]``."""
     return torch.nn.functional.pad(count.cumsum(0), (1, 0)).to(dtype)
-
-
-def _entries(
-    edge_index: Tensor, n: int, directed: bool | None, has_loops: bool, batch: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Return the CSR entries as ``row * n + col``, ascending, and ``Adjacency.listed``."""
-    source, target = edge_index.long()
-    key = target * n + source
-    key = torch.unique(key[source != target] if has_loops else key)
-    row, col = key // max(n, 1), key % max(n, 1)
-    transposed = torch.sort(col * n + row).values
-    crosses = row[:0] if batch is None else batch[row] != batch[col]
-    is_symmetric, is_crossing = read((key == transposed).all(), crosses.any())
-    if batch is not None and is_crossing:
-        refuse_crossing(edge_index, batch)
-    if is_symmetric:
-        return key, None
-    if directed is None:
-        warnings.warn(
-            "edge_index is directed; each edge is used in both directions "
-            "(to say so yourself: torch_geometric.utils.to_undirected, or for NeighborLoader "
-            "subgraph_type='bidirectional'; to keep directions: "
-            "Adjacency.from_edge_index(edge_index, directed=True))",
-            stacklevel=_caller_level(),
-        )
-    both = torch.unique(torch.cat([key, transposed]))
-    if not directed:
-        return both, None
-    listed = torch.zeros(both.numel(), dtype=torch.bool, device=both.device)
-    listed[torch.searchsorted(both, key)] = True
-    return both, listed
-
-
-def _caller_level() -> int:
-    """Stack level of the first caller outside the library, so that warnings point there."""
-    level, frame = 2, sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "eegnn",
-        "torch",
-    ):
-        level, frame = level + 1, frame.f_back
-    return level
