@@ -10,9 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def run_module(
-    *command: str, cwd: Path = ROOT, seconds: int = 300
-) -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+
+
+def run_module(*command: str, cwd: Path = ROOT, seconds: int = 300) -> Done:
     """Run ``python -m`` with a module and its arguments; return the output of one that succeeds."""
     done = subprocess.run(
         [sys.executable, "-m", *command],
