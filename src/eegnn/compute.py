@@ -67,7 +67,7 @@ class Compute:
         return GradScaler(self.device.type, enabled=self.precision == "16-mixed")
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that it was told to, for the clock."""
+        """Wait until the device has finished its work, so that it can be timed."""
         if self.device.type != "cpu":
             torch.get_device_module(self.device).synchronize()
 

@@ -30,7 +30,8 @@ Nodes = opt.option(
 )
 MaxNodes = opt.option(
     "N",
-    "With --nodes, how many nodes may be read. Who would need more answers with the state it has.",
+    "With --nodes, how many nodes may be read. A node that needs more is predicted from the state "
+    "that it has.",
     default="no limit",
     min=1,
 )

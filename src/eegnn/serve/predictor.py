@@ -47,7 +47,7 @@ def open_predictor(
     else:
         x = torch.empty(graph.adj.num_nodes, 0) if graph.x is None else graph.x
         source = TensorGraph(x.to_dense(), graph.adj)
-    model.predict(None, source, nodes=[], **knobs)  # tells now what could not be answered later
+    model.predict(None, source, nodes=[], **knobs)  # refuses now what would be refused later
     if config.encoding != "none":
         return Predictor(model, source, folder.labels(), **knobs)
     categories, _ = categories_of(config.dataset)

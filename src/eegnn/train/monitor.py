@@ -1,4 +1,4 @@
-"""What is watched while a model trains: the norms of its gradients, and its exits."""
+"""What is monitored while a model trains: the norms of its gradients, and its exits."""
 
 from __future__ import annotations
 
