@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +10,8 @@ import torch
 
 from eegnn import distributed
 from eegnn.distributed import ALONE, Ranks, join
+from tests.processes import run_ranks
 
-ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import torch
 from eegnn import SASGNN
@@ -90,14 +87,5 @@ def test_tensors_of_cuda_devices_go_by_nccl(
 def test_two_processes_infer_by_blocks_what_one_predicts(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program)]
-    done = subprocess.run(
-        [sys.executable, "-m", *launcher],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_ranks(program)
     assert done.stdout.count("equal") == 2

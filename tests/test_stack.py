@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +28,7 @@ from torch_geometric.utils import (
 
 from eegnn import EEGNN, Adjacency, Exits, SASConv
 from eegnn.train.metrics import accuracy, roc_auc
+from tests.processes import run_ranks
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "stack.md"
@@ -223,17 +221,9 @@ torch.distributed.destroy_process_group()
 
 @pytest.mark.slow
 def test_gradients_under_ddp_are_the_mean_over_processes(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(DDP)
-    launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "program.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", *launcher],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
+    program = tmp_path / "program.py"
+    program.write_text(DDP)
+    done = run_ranks(program)
     assert done.stdout.count("equal") == 2
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from typing import Any
 
 import torch
@@ -149,3 +151,45 @@ def check_edge_weight(edge_weight: Tensor, num_columns: int) -> None:
                 f"edge_weight must be finite and non-negative, since degrees are sums of it, "
                 f"got values from {low:g} to {high:g}"
             )
+
+
+def matrix_entries(
+    edge_index: Tensor, n: int, directed: bool | None, has_loops: bool, batch: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return the CSR entries as ``row * n + col``, ascending, and ``Adjacency.listed``."""
+    source, target = edge_index.long()
+    key = target * n + source
+    key = torch.unique(key[source != target] if has_loops else key)
+    row, col = key // max(n, 1), key % max(n, 1)
+    transposed = torch.sort(col * n + row).values
+    crosses = row[:0] if batch is None else batch[row] != batch[col]
+    is_symmetric, is_crossing = read((key == transposed).all(), crosses.any())
+    if batch is not None and is_crossing:
+        refuse_crossing(edge_index, batch)
+    if is_symmetric:
+        return key, None
+    if directed is None:
+        warnings.warn(
+            "edge_index is directed; each edge is used in both directions "
+            "(to say so yourself: torch_geometric.utils.to_undirected, or for NeighborLoader "
+            "subgraph_type='bidirectional'; to keep directions: "
+            "Adjacency.from_edge_index(edge_index, directed=True))",
+            stacklevel=_caller_level(),
+        )
+    both = torch.unique(torch.cat([key, transposed]))
+    if not directed:
+        return both, None
+    listed = torch.zeros(both.numel(), dtype=torch.bool, device=both.device)
+    listed[torch.searchsorted(both, key)] = True
+    return both, listed
+
+
+def _caller_level() -> int:
+    """Stack level of the first caller outside the library, so that warnings point there."""
+    level, frame = 2, sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "eegnn",
+        "torch",
+    ):
+        level, frame = level + 1, frame.f_back
+    return level

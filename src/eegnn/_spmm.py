@@ -54,7 +54,7 @@ def _kernel(rowptr: Tensor, col: Tensor, value: Tensor, transposed: Tensor, x: T
 
 
 def gather_add(row: Tensor, col: Tensor, value: Tensor, x: Tensor, num_rows: int) -> Tensor:
-    """The same product by operators that every device, exporter and transform has."""
+    """Return the same product by operators that every device, exporter and transform has."""
     terms = x.index_select(0, col) * value.view(-1, *[1] * (x.dim() - 1))
     return sum_rows(row, terms, num_rows)
 
@@ -70,7 +70,7 @@ def sum_rows(row: Tensor, terms: Tensor, num_rows: int) -> Tensor:
 
 
 def _rows(rowptr: Tensor, col: Tensor) -> Tensor:
-    """The row of each CSR entry."""
+    """Return the row of each CSR entry."""
     return torch.repeat_interleave(rowptr.diff(), output_size=col.numel())
 
 

@@ -57,7 +57,7 @@ class Compute:
         return cls(found, precision)  # type: ignore[arg-type]
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The context of a forward pass."""
+        """Return the context of a forward pass."""
         if self.precision == "32":
             return nullcontext()
         return torch.autocast(self.device.type, _PRODUCTS[self.precision])
@@ -67,7 +67,7 @@ class Compute:
         return GradScaler(self.device.type, enabled=self.precision == "16-mixed")
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that it was told to, for the clock."""
+        """Wait until the device has finished its work, so that it can be timed."""
         if self.device.type != "cpu":
             torch.get_device_module(self.device).synchronize()
 
@@ -97,7 +97,7 @@ def _automatic() -> str:
 
 
 def _processes() -> int:
-    """How many ``torchrun`` started."""
+    """Return how many processes ``torchrun`` started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 

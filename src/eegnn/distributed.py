@@ -38,7 +38,7 @@ class RankLost(RuntimeError):
 class Ranks:
     """A process and those it works with.
 
-    A process on its own communicates with nobody: every operation returns its own values.
+    A single process does not communicate: every operation returns its own values.
     """
 
     rank: int = 0

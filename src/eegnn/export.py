@@ -168,7 +168,7 @@ class EdgeList(Adjacency):
         source, target = edge_index[0].clone(), edge_index[1].clone()  # a loop takes no views
         degree = sum_rows(target, torch.ones_like(target), num_nodes)
         last: Any = 0 if batch is None else batch[-1].item()
-        torch._check(last >= 0)  # the tracer knows nothing of a value but what it is told
+        torch._check(last >= 0)  # which the tracer cannot infer from a value
         rowptr = row_pointer(degree, torch.int64)
         super().__init__(rowptr, source, degree, batch, last + 1, source=edge_index)
         self._row = target

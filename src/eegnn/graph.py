@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -24,8 +22,8 @@ from eegnn._edge_list import (
     check_values,
     from_sparse,
     infer_num_nodes,
+    matrix_entries,
     read,
-    refuse_crossing,
 )
 from eegnn._edge_values import match_columns, share_of_edge, weighted_values, widest_float
 from eegnn._spmm import spmm
@@ -143,7 +141,7 @@ class Adjacency:
             num_nodes = infer_num_nodes(edge_index, batch)
         n = _check.integer("num_nodes", num_nodes, at_least=0, at_most=MAX_NODES)
         batch, num_graphs, has_loops = check_values(edge_index, n, batch, num_graphs)
-        key, listed = _entries(edge_index, n, directed, has_loops, batch)
+        key, listed = matrix_entries(edge_index, n, directed, has_loops, batch)
         row, col = key // max(n, 1), key % max(n, 1)
         # What bincount does too, but for that a GPU would be waited for.
         degree = row.new_zeros(n).index_add_(0, row, torch.ones_like(row))
@@ -426,7 +424,7 @@ class Adjacency:
         return self._values[norm, dtype]
 
     def _converted_values(self, norm: Norm, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """What :meth:`_make_values` has made, in another precision."""
+        """Return what :meth:`_make_values` has made, in another precision."""
         known = next(pair for (name, _), pair in self._values.items() if name == norm)
         value, transposed = known[0].to(dtype), known[1].to(dtype)
         if not value.requires_grad:  # else a second backward pass would meet a freed graph
@@ -451,18 +449,18 @@ class Adjacency:
         return self._opposite
 
     def _of_rows(self, value: Tensor) -> Tensor:
-        """From a value ``[n]`` of each node to one of each CSR entry in its row."""
+        """Return a value for each CSR entry, from one ``[n]`` for the node of its row."""
         return torch.repeat_interleave(value, self.rowptr.diff(), output_size=self.num_edges)
 
     def _source_columns(self) -> Tensor:
-        """The ``edge_index`` given to :meth:`from_edge_index`."""
+        """Return the ``edge_index`` given to :meth:`from_edge_index`."""
         if self._source is None:
             raise ValueError("edge features belong to the whole graph, not to a selection of it")
         return self._source
 
     def _of_entries(self, value: Tensor) -> Tensor:
-        """From a value ``[E, ...]`` of each column of the original ``edge_index`` to one of each
-        CSR entry; 0 for the direction that an edge of a directed graph does not have."""
+        """Return a value for each CSR entry, from one ``[E, ...]`` for each column of the original
+        ``edge_index``; 0 for the direction that an edge of a directed graph does not have."""
         if self._columns is None:
             self._columns = match_columns(
                 self._source_columns(), self.row, self.col, self.num_nodes, self.is_directed
@@ -477,7 +475,7 @@ class Adjacency:
         return total / count.view(shape)
 
     def _of_columns(self, value: Tensor | None) -> Tensor | None:
-        """From a value of each CSR entry to one of each column of :attr:`edge_index`."""
+        """Return a value for each column of :attr:`edge_index`, from one for each CSR entry."""
         return value if value is None or self.listed is None else value[self.listed]
 
     def __repr__(self) -> str:
@@ -491,45 +489,3 @@ class Adjacency:
 def row_pointer(count: Tensor, dtype: torch.dtype) -> Tensor:
     """Return where each of these many entries a row begin, ``[n + 1]``."""
     return torch.nn.functional.pad(count.cumsum(0), (1, 0)).to(dtype)
-
-
-def _entries(
-    edge_index: Tensor, n: int, directed: bool | None, has_loops: bool, batch: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Return the CSR entries as ``row * n + col``, ascending, and ``Adjacency.listed``."""
-    source, target = edge_index.long()
-    key = target * n + source
-    key = torch.unique(key[source != target] if has_loops else key)
-    row, col = key // max(n, 1), key % max(n, 1)
-    transposed = torch.sort(col * n + row).values
-    crosses = row[:0] if batch is None else batch[row] != batch[col]
-    is_symmetric, is_crossing = read((key == transposed).all(), crosses.any())
-    if batch is not None and is_crossing:
-        refuse_crossing(edge_index, batch)
-    if is_symmetric:
-        return key, None
-    if directed is None:
-        warnings.warn(
-            "edge_index is directed; each edge is used in both directions "
-            "(to say so yourself: torch_geometric.utils.to_undirected, or for NeighborLoader "
-            "subgraph_type='bidirectional'; to keep directions: "
-            "Adjacency.from_edge_index(edge_index, directed=True))",
-            stacklevel=_caller_level(),
-        )
-    both = torch.unique(torch.cat([key, transposed]))
-    if not directed:
-        return both, None
-    listed = torch.zeros(both.numel(), dtype=torch.bool, device=both.device)
-    listed[torch.searchsorted(both, key)] = True
-    return both, listed
-
-
-def _caller_level() -> int:
-    """Stack level of the first caller outside the library, so that warnings point there."""
-    level, frame = 2, sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "eegnn",
-        "torch",
-    ):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -239,7 +239,7 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _float_type(path: Path, tensors: dict[str, Tensor]) -> torch.dtype:
-    """The type of the weights, of which a warning says if they are no numbers."""
+    """Return the type of the weights, of which a warning says if they are no numbers."""
     floats = {name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()}
     if not floats:
         raise ValueError(f"{path} is damaged: it holds no floating-point numbers")

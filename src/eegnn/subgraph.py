@@ -47,7 +47,7 @@ def select_nodes(adj: Adjacency, nodes: Tensor) -> Adjacency:
 def neighborhood(
     adj: Adjacency, targets: Tensor, scratch: Tensor | None = None
 ) -> tuple[Adjacency, Tensor]:
-    """Some nodes with all their neighbours, for computing at the former alone.
+    """Return some nodes with all their neighbours, for computing at the former alone.
 
     The targets come first and have their entries; their neighbours follow, to be read, and have
     none: what is propagated is right at the first ``num_targets`` nodes and 0 at the others. The
@@ -93,7 +93,7 @@ def neighborhood(
 
 
 def first_targets(adj: Adjacency, count: int) -> Adjacency:
-    """The same graph, where results are wanted at its first ``count`` nodes alone."""
+    """Return the same graph, where results are wanted at its first ``count`` nodes alone."""
     part = copy.copy(adj)
     part.num_targets = count
     return part
@@ -162,5 +162,5 @@ def _select_rows(rowptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _repeat(value: Tensor, pointer: Tensor) -> Tensor:
-    """Each value as often as its range is long."""
+    """Return each value as often as its range is long."""
     return torch.repeat_interleave(value, pointer.diff())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,8 +12,7 @@ import pytest
 
 from eegnn.train.results import read_results
 from tests.postgres import postgres
-
-ROOT = Path(__file__).parents[2]
+from tests.processes import run_module
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,15 +34,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list
         with suppress(pytest.skip.Exception):
             urls["postgres"] = stack.enter_context(postgres())
         tasks = {kind: (url, COUNTS[kind]) for kind, url in urls.items()}
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.studies.sharing", str(home), json.dumps(tasks)],
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-    assert ran.returncode == 0, ran.stderr
+        ran = run_module("tests.studies.sharing", str(home), json.dumps(tasks))
     return home, json.loads(ran.stdout.splitlines()[-1]), ran.stderr
 
 

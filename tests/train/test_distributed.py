@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,10 @@ from eegnn.distributed import Ranks
 from eegnn.train.batches import Batches
 from eegnn.train.distributed import seed_rank
 from eegnn.train.run import RunFolder
+from tests.processes import run_module
 from tests.train.problems import graph_problem, node_problem, timeless
 from tests.train.test_batches import numbered, seeded
 from tests.train.torchrun import CASES, EPOCHS, KILLED_AFTER
-
-ROOT = Path(__file__).parents[2]
 
 
 @settings(max_examples=30, deadline=None)
@@ -66,15 +63,7 @@ def test_random_numbers_differ_by_rank_and_epoch() -> None:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """Everything that several processes do, in one program; see `torchrun.py`."""
     where = tmp_path_factory.mktemp("torchrun") / "work"
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.train.torchrun", str(where)],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert ran.returncode == 0, ran.stderr
+    run_module("tests.train.torchrun", str(where), seconds=900)
     return where, json.loads((where / "report.json").read_text())
 
 

@@ -53,7 +53,7 @@ def before_steps(trainer: Trainer, look: Any) -> list[Any]:
 
 @pytest.mark.parametrize("model", ["eegnn", "sasgnn", "gcn"])
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.filterwarnings("ignore:nobody left")  # they are free to go on
+@pytest.mark.filterwarnings("ignore:no unit left")  # they are free to go on
 def test_the_loss_falls(model: str, problem: str, tmp_path: Path) -> None:
     settings = {"model": model, "epochs": 30, "lr": 0.03, "batch_size": 4}
     lines = lines_of(new_run(tmp_path, PROBLEMS[problem](), **settings))
@@ -108,7 +108,7 @@ def test_every_epoch_is_reported_and_written(problem: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.filterwarnings("ignore:nobody left")
+@pytest.mark.filterwarnings("ignore:no unit left")
 def test_the_test_figure_is_that_of_the_first_best_validation_epoch(
     problem: str, tmp_path: Path
 ) -> None:
@@ -123,7 +123,7 @@ def test_the_test_figure_is_that_of_the_first_best_validation_epoch(
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.filterwarnings("ignore:nobody left")
+@pytest.mark.filterwarnings("ignore:no unit left")
 def test_many_graphs_are_tested_when_validation_improves(problem: str, tmp_path: Path) -> None:
     lines = lines_of(new_run(tmp_path, PROBLEMS[problem](), epochs=40, lr=0.05, batch_size=4))
     sign = -1 if problem == "regression" else 1

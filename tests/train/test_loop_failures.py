@@ -83,9 +83,9 @@ def test_a_score_that_was_never_a_number_is_an_error(
 def test_collapsed_exits_are_warned_of_once(tmp_path: Path) -> None:
     options = {"continue_bias": -10.0}
     trainer = new_run(tmp_path, node_problem(), epochs=4, lr=1e-6, options=options)
-    with pytest.warns(UserWarning, match="everyone left at layer 1 at epoch 1") as caught:
+    with pytest.warns(UserWarning, match="all units left at layer 1 at epoch 1") as caught:
         trainer.fit()
-    assert len([w for w in caught if "everyone left" in str(w.message)]) == 1
+    assert len([w for w in caught if "all units left" in str(w.message)]) == 1
     assert "continue_bias" in str(caught[0].message)
     assert [line["exit_mean"] for line in trainer.folder.metrics()] == [1.0] * 4
 
@@ -93,7 +93,7 @@ def test_collapsed_exits_are_warned_of_once(tmp_path: Path) -> None:
 def test_a_run_in_which_nobody_leaves_is_told_once(tmp_path: Path) -> None:
     options = {"continue_bias": 20.0}
     trainer = new_run(tmp_path, node_problem(), epochs=25, lr=1e-6, options=options)
-    with pytest.warns(UserWarning, match="nobody left before layer 4 in 20 epochs") as caught:
+    with pytest.warns(UserWarning, match="no unit left before layer 4 in 20 epochs") as caught:
         trainer.fit()
     assert len(caught) == 1
     assert "cost_weight such as 0.01" in str(caught[0].message)

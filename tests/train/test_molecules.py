@@ -25,7 +25,7 @@ real = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:nobody left")  # they are free to go on
+@pytest.mark.filterwarnings("ignore:no unit left")  # they are free to go on
 def test_a_model_learns_from_categories(tmp_path: Path) -> None:
     problem = molecule_problem(48)
     summary = new_run(tmp_path, problem, epochs=40, lr=0.02, num_layers=2).fit()

@@ -115,7 +115,7 @@ def test_everyone_at_layer_1_is_told_at_once_and_once() -> None:
         new_monitor(), [exits(), exits(at_once=100), exits(), *[exits(at_once=100)] * 30]
     )
     assert list(found) == [2]
-    assert found[2].startswith("everyone left at layer 1 at epoch 2")
+    assert found[2].startswith("all units left at layer 1 at epoch 2")
 
 
 def test_nearly_everyone_at_layer_1_is_told_after_ten_epochs_in_a_row() -> None:
@@ -143,7 +143,7 @@ def test_the_warning_names_what_this_run_can_change(cost_weight: float, advice: 
 def test_nobody_leaving_is_told_after_a_fifth_of_the_epochs(epochs: int, due: int) -> None:
     found = warnings_of(new_monitor(epochs=epochs), [exits(full=UNITS)] * epochs)
     assert list(found) == [due]
-    assert f"nobody left before layer {L} in {due} epochs" in found[due]
+    assert f"no unit left before layer {L} in {due} epochs" in found[due]
     assert "a small cost_weight such as 0.01" in found[due]
 
 

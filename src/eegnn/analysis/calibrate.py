@@ -122,11 +122,11 @@ class Calibration:
         return {"suggestions": self.suggestions(costs), **asdict(self)}
 
     def _by_cost(self) -> list[Choice]:
-        """All rules by ascending cost, the own rule first among equals."""
+        """Return all rules by ascending cost, the own rule first among equals."""
         return sorted((self.own, *self.best), key=lambda choice: choice.val.cost)
 
     def _gain(self, choice: Choice) -> float:
-        """The validation score, higher for better rules."""
+        """Return the validation score, higher for better rules."""
         score = choice.val.score
         if math.isnan(score):
             return -math.inf

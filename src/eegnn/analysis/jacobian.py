@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from eegnn.graph import Adjacency
+from eegnn.typing import Step
 
-Step = Callable[[Tensor, Adjacency], Tensor]
 #: The largest Jacobian that is made: 8192² float64 numbers take 512 MB.
 LARGEST = 8192
 

@@ -50,14 +50,14 @@ class LayerOutputs:
         return self.out[layer - 1, torch.arange(self.num_units, device=layer.device)]
 
     def cpu(self) -> LayerOutputs:
-        """The same on the CPU, outputs at least in single precision."""
+        """Return the same on the CPU, outputs at least in single precision."""
         full = torch.promote_types(self.out.dtype, torch.float32)
         log_stay = None if self.log_stay is None else self.log_stay.cpu()
         own = (self.own_out.cpu().to(full), self.own_layer.cpu())
         return LayerOutputs(self.out.cpu().to(full), log_stay, *own, self.replayable)
 
     def select(self, index: Tensor | None) -> LayerOutputs:
-        """The outputs of some units; ``None`` for all."""
+        """Return the outputs of some units; ``None`` for all."""
         if index is None:
             return self
         log_stay = None if self.log_stay is None else self.log_stay[:, index]

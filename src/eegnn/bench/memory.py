@@ -66,7 +66,7 @@ def compare(
 
 
 def saved_bytes(model: GraphModel, x: Tensor, adj: Adjacency) -> int:
-    """Bytes of all different tensors that a forward pass keeps for the backward pass."""
+    """Return the bytes of all different tensors that a forward pass keeps for the backward pass."""
     kept: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def _peak(
 
 
 def _bytes_now(compute: Compute) -> int:
-    """What is in use before a step: of the device's memory, or of the process's."""
+    """Return what is in use before a step: of the device's memory, or of the process's."""
     if compute.device.type != "cuda":
         return resident_bytes("VmRSS")
     torch.cuda.reset_peak_memory_stats()

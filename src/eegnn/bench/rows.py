@@ -26,7 +26,7 @@ class BenchmarkRow(ABC):
         """The points of this row in the figure: panel, name of the line, x and y."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields and properties, for JSON."""
+        """Return all fields and properties, for JSON."""
         members = vars(type(self)).items()
         properties = [name for name, member in members if isinstance(member, property)]
         return asdict(self) | {name: getattr(self, name) for name in properties}

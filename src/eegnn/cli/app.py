@@ -126,7 +126,7 @@ def progress_bar(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 
 def command_line() -> str:
-    """What was typed, to get a result again."""
+    """Return what was typed, to get a result again."""
     return shlex.join(["eegnn", *sys.argv[1:]])
 
 
@@ -160,7 +160,7 @@ def _is_other_rank() -> bool:
 
 @contextmanager
 def _quiet_unless_main_rank() -> Iterator[None]:
-    """Of the processes that torchrun starts, let only the first print."""
+    """Let only the first of the processes that torchrun starts print."""
     if not _is_other_rank():
         yield
         return
@@ -169,7 +169,7 @@ def _quiet_unless_main_rank() -> Iterator[None]:
 
 
 def _failure(error: Exception) -> str | int:
-    """The message for a failure, or an exit code where another rank has failed before."""
+    """Return the message for a failure, or an exit code where another rank failed before."""
     if "LOCAL_RANK" in os.environ:
         from eegnn.distributed import is_first_failure, launched_by_torchrun
 
@@ -181,7 +181,7 @@ def _failure(error: Exception) -> str | int:
 
 
 def _one_line(message: object) -> str:
-    """A message without line breaks, in which names that are very long are cut, and so is it."""
+    """Return a message on one line; very long names in it are cut, and so is the message."""
     text = re.sub(r"\s*\n\s*", " ", str(message))
     text = re.sub(r"\S{600,}", lambda word: f"{word[0][:200]}…{word[0][-200:]}", text)
     return text if len(text) <= 4000 else f"{text[:3000]} … {text[-500:]}"

@@ -23,7 +23,7 @@ def demo(
     ),
     as_json: Annotated[bool, AsJson] = False,
 ) -> None:
-    """Train EEGNN on a generated Minesweeper board and draw who left when.
+    """Train EEGNN on a generated Minesweeper board and draw when its nodes leave.
 
     Needs no network and no data, and takes a minute or two on a laptop.
     """

@@ -22,7 +22,7 @@ STORAGE = (
 
 
 def option(value: str, text: str, *names: str, default: str | bool = True, **limits: Any) -> Any:
-    """An option with a value.
+    """Make an option with a value.
 
     Args:
         value: what stands for the value in the help.
@@ -35,7 +35,7 @@ def option(value: str, text: str, *names: str, default: str | bool = True, **lim
 
 
 def flag(name: str, text: str) -> Any:
-    """An option without a value, for which its help does not ask either."""
+    """Make an option without a value; the help shows none either."""
     return typer.Option(name, metavar="", help=text)
 
 
@@ -86,7 +86,7 @@ def choose_compute(device: str, precision: str) -> Compute:
 
 
 # How to evaluate.
-MaxLayers = option("N", "Nobody takes more steps than this.", min=1)
+MaxLayers = option("N", "Stop every node, graph or pair after this many steps.", min=1)
 ExitThreshold = option(
     "P",
     "Leave once the probability of having left reaches P; lower is earlier.",

@@ -20,7 +20,7 @@ def report(
     precision: Annotated[str, Precision] = "32",
     data_dir: Annotated[Path | None, DataDir] = None,
 ) -> None:
-    """Write a page to look into runs: how they learned, who left when, and what it is worth.
+    """Write a page to look into runs: how they learned, when units left, and what that saves.
 
     One file that opens in any browser, without a server or a network. Its explorer draws the
     graph, plays it layer by layer, and shows the trajectory of any node.

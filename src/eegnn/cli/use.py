@@ -30,7 +30,8 @@ Nodes = opt.option(
 )
 MaxNodes = opt.option(
     "N",
-    "With --nodes, how many nodes may be read. Who would need more answers with the state it has.",
+    "With --nodes, how many nodes may be read. A node that needs more is predicted from the state "
+    "that it has.",
     default="no limit",
     min=1,
 )
@@ -192,7 +193,7 @@ def export(
     from eegnn.train.run import RunFolder
 
     for name in ("torch.onnx", "onnx_ir", "onnxscript"):
-        logging.getLogger(name).setLevel(logging.ERROR)  # they speak of themselves
+        logging.getLogger(name).setLevel(logging.ERROR)  # they log about themselves
     model = RunFolder(run).model()
     if freeze:
         freeze_after_exit(model)
@@ -211,7 +212,7 @@ def _knobs(
     data_dir: Path | None,
     compute: Compute,
 ) -> dict[str, Any]:
-    """The exit rule that the options give, or the one that was calibrated for a cost."""
+    """Return the exit rule that the options give, or the one that was calibrated for a cost."""
     if target_cost is None:
         return {"max_layers": max_layers, "exit_threshold": exit_threshold}
     if max_layers is not None or exit_threshold is not None:

@@ -22,7 +22,7 @@ def distances(farthest: int, size: float = 1.0, seed: int = 0) -> Problem:
     as far or farther; classes count from 0.
 
     Args:
-        farthest: the largest distance that is told apart, 2 … 12.
+        farthest: the largest distance with a class of its own, 2 … 12.
         size: share of the 200, 40 and 40 graphs, at least one in each part.
         seed: the same seed gives the same graphs.
     """

@@ -78,7 +78,7 @@ def echo(task: EchoTask, size: float = 1.0, seed: int = 0, root: Path | None = N
 
 
 def _generate(count: int, seed: int) -> Arrays:
-    """All graphs, one after the other; ``nodes`` and ``edges`` hold the size of each."""
+    """Return all graphs, one after the other; ``nodes`` and ``edges`` hold the size of each."""
     columns: dict[str, list[NDArray[Any]]] = {"x": [], "edge_index": [], "ecc": [], "sssp": []}
     topologies = enumerate(TOPOLOGIES.values())
     for (index, draw), diameter, repetition in product(topologies, DIAMETERS, range(count)):

@@ -118,7 +118,7 @@ def _with_pairs(graph: Data, pairs: Tensor, y: Tensor) -> Data:
 
 
 def _problem(name: str, graphs: list[Data], labels: Labels, notes: dict[str, str]) -> Problem:
-    """A graph of its own for each part."""
+    """Make a problem with a graph of its own for each part."""
     train, val, test = torch.arange(3).split(1)
     return Problem(
         name=name,

@@ -100,7 +100,7 @@ class Problem:
 
     @property
     def predicts_links(self) -> bool:
-        """Whether labels tell whether there is a link, and not of which kind one is."""
+        """Whether labels say if there is a link, rather than of which kind it is."""
         return self.level == "edge" and self.task == "multilabel" and self.out_channels == 1
 
     @property

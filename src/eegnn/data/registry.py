@@ -112,7 +112,7 @@ REMARKS = {
 
 
 def _heterophilic(name: str) -> DataSet:
-    """One of the heterophilic five; PyG makes them undirected."""
+    """Return one of the heterophilic five; PyG makes them undirected."""
     return DataSet(
         name=name,
         title=name.capitalize(),
@@ -130,7 +130,7 @@ def _heterophilic(name: str) -> DataSet:
 
 
 def _webkb(name: str) -> DataSet:
-    """A graph of web pages, made undirected here (self-loops stay, each once)."""
+    """Return a graph of web pages, made undirected here (self-loops stay, each once)."""
     return DataSet(
         name=name,
         title=name.capitalize(),
@@ -165,7 +165,7 @@ def _cora(name: str, folder: str, split: str, num_splits: int) -> DataSet:
 
 
 def _shchur(title: str) -> DataSet:
-    """A co-purchase or co-author graph, with a fixed 60/20/20 split."""
+    """Return a co-purchase or co-author graph, with a fixed 60/20/20 split."""
     collection, name = title.split()
     file = f"{collection}-{name}".lower().replace("computers", "computer")
     return DataSet(
@@ -204,7 +204,7 @@ def _tu(title: str) -> DataSet:
 
 
 def _lrgb(name: str, task: Task, metric: Metric) -> DataSet:
-    """A data set of the Long Range Graph Benchmark: peptides, or superpixels of images."""
+    """Return a data set of the Long Range Graph Benchmark: peptides, or superpixels of images."""
     molecules = name.startswith("peptides")
     packed = name.replace("-", "")
     return DataSet(
@@ -256,7 +256,7 @@ def _ogb(name: str, metric: Metric, licence: str) -> DataSet:
 
 
 def _links(dataset: DataSet) -> DataSet:
-    """The links of a graph instead of the classes of its nodes, with five splits."""
+    """Return the links of a graph instead of the classes of its nodes, with five splits."""
     return replace(
         dataset,
         name=f"{dataset.name}-link",

@@ -178,7 +178,7 @@ def _has_all(arrays: NamedArrays, keys: tuple[str, ...]) -> bool:
 
 
 def _mask(arrays: NamedArrays, key: str, units: int, split: int) -> NDArray[np.int64]:
-    """The indices where a mask, or its column of this number, is true."""
+    """Return the indices where a mask, or its column of this number, is true."""
     mask, source = arrays[key], arrays.source
     if mask.dtype != np.bool_:
         raise TypeError(f"{source}: {key} must be boolean, got {mask.dtype}")

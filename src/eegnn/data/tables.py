@@ -31,7 +31,7 @@ class Table:
         return len(next(iter(self.columns.values()), []))
 
     def error(self, row: int, text: str) -> ValueError:
-        """An error that names the file and the place of a row."""
+        """Return an error that names the file and the place of a row."""
         return ValueError(f"{self.source}, {self.place(row)}: {text}")
 
     def words(self, name: str) -> list[str]:

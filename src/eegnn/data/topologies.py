@@ -89,13 +89,13 @@ def tree(generator: np.random.Generator, diameter: int) -> Edges:
 
 
 def caterpillar(generator: np.random.Generator, diameter: int) -> Edges:
-    """A path with leaves: 0 … 11 of them, uniformly, each at a random inner node."""
+    """Return a path with leaves: 0 … 11 of them, uniformly, each at a random inner node."""
     hosts = generator.integers(1, diameter, size=int(generator.integers(12)))
     return _with_leaves(diameter, hosts)
 
 
 def lobster(generator: np.random.Generator, diameter: int) -> Edges:
-    """A caterpillar whose leaves may bear leaves themselves.
+    """Return a caterpillar whose leaves may bear leaves themselves.
 
     Between 0.88 and 2.78 nodes are added for each step of the path, uniformly. Half of them are
     joined to a random inner node of the path, the others to a random one of these leaves, wherever
@@ -119,7 +119,7 @@ TOPOLOGIES: dict[str, Topology] = {
 
 
 def distances(edges: Edges) -> NDArray[np.int64]:
-    """Numbers of hops ``[n, n]`` between the nodes of a connected graph."""
+    """Return the numbers of hops ``[n, n]`` between the nodes of a connected graph."""
     return _hops(_matrix(edges)).astype(np.int64)
 
 
@@ -154,7 +154,7 @@ def _largest_component(edges: Edges) -> Edges:
 
 
 def _with_leaves(diameter: int, hosts: NDArray[np.int64]) -> Edges:
-    """The path 0 … diameter, and one new node for each host."""
+    """Return the path 0 … diameter, and one new node for each host."""
     path = np.stack([np.arange(diameter), np.arange(1, diameter + 1)])
     leaves = np.stack([hosts, diameter + 1 + np.arange(len(hosts))])
     return np.concatenate([path, leaves], axis=1)

@@ -77,30 +77,25 @@ def run(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
 
 def _run_to_the_end(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Exits]:
     """Take all steps, with one step size."""
-    steps, h, tau = _Steps(program), h.clone(), float(program.step_size)
+    steps, h, tau = _in_place(program), h.clone(), float(program.step_size)
     for layer in range(program.max_layers):
-        h = steps.take(layer, h, adj, tau)
+        h = _take(of_layer(steps, layer), h, adj, tau)
     units = program.units(h, adj)
     exits = Exits.all_at(program.max_layers, program.num_layers, units, tau, "pruned")
     return program.readout(units), exits
 
 
-class _Steps:
-    """The steps of a program, those of SAS-GNN in place."""
+def _in_place(program: Program) -> list[InPlaceStep | Step]:
+    """Return the steps of a program, those of SAS-GNN as steps in place."""
+    return [InPlaceStep(step) if isinstance(step, SASStep) else step for step in program.steps]
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.steps: list[InPlaceStep | Step] = [
-            InPlaceStep(step) if isinstance(step, SASStep) else step for step in program.steps
-        ]
 
-    def take(self, layer: int, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
-        """Return H + τΔH, perhaps in the memory of H."""
-        step = of_layer(self.steps, layer)
-        if isinstance(step, InPlaceStep):
-            step(h, adj, tau)
-            return h
-        return h + (tau.unsqueeze(-1) if isinstance(tau, Tensor) else tau) * step(h, adj)
+def _take(step: InPlaceStep | Step, h: Tensor, adj: Adjacency, tau: Tensor | float) -> Tensor:
+    """Return H + τΔH, perhaps in the memory of H."""
+    if isinstance(step, InPlaceStep):
+        step(h, adj, tau)
+        return h
+    return h + (tau.unsqueeze(-1) if isinstance(tau, Tensor) else tau) * step(h, adj)
 
 
 class _Run:
@@ -112,7 +107,7 @@ class _Run:
 
     def __init__(self, program: Program, h: Tensor, adj: Adjacency) -> None:
         self.program, self.h, self.adj = program, h.clone(), adj
-        self.steps = _Steps(program)
+        self.steps = _in_place(program)
         self.z = program.units(self.h, adj)  # what the readout decodes
         count = self.z.size(0)
         self.recorder = ExitRecorder(count, program.max_layers, program.num_layers, h)
@@ -150,7 +145,8 @@ class _Run:
         asked = program.exit_threshold is not None or program.observe is not None
         log_stay = recorder.decide(delta) if asked else recorder.log_stay
         leave = wants_to_leave(delta, log_stay, program.exit_threshold)
-        self.h = self.steps.take(layer, self.h, self.adj, program.on_nodes(tau, self.adj))
+        step = of_layer(self.steps, layer)
+        self.h = _take(step, self.h, self.adj, program.on_nodes(tau, self.adj))
         self.z = program.units(self.h, self.adj)
         recorder.step(tau[:count], leave, self.z[:count])
 

@@ -51,7 +51,7 @@ def cells(scope: Scope) -> Cells:
 
 
 def findings(table: Table) -> Findings:
-    """Who keeps the score at 50 layers."""
+    """Which models keep the score at 50 layers."""
     for (group, row), line in by_line(table).items():
         falls = row == "GCN" or (row, group) == ("GRAFF", "Cora")
         claim = "loses more than two points" if falls else "keeps within two points of its best"

@@ -1,4 +1,4 @@
-"""Which experiments there are; one is imported when it is asked for."""
+"""The names and modules of the experiments; one is imported when it is used."""
 
 from __future__ import annotations
 

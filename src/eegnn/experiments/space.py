@@ -35,7 +35,7 @@ def _count(row: str, layers: int) -> int:
 
 
 def findings(table: Table) -> Findings:
-    """Who grows with depth."""
+    """Which models grow with depth."""
     at = {(result.cell.row, result.cell.column): result.mean for result in table}
     yield Finding(
         "the parameters of SAS-GNN and EEGNN do not depend on L",

@@ -36,7 +36,7 @@ class Exits:
         time: ``[U]``, :math:`\sum_l \tau^l` over those steps: the paper's continuous exit.
         tau: ``[steps run, U]``, every step size; 0 where a unit that had left was not updated.
         cost: scalar, the share of the budget used. In training it is differentiable and the
-            expectation over exits: ``loss + 0.02 * exits.cost`` asks for earlier ones.
+            expectation over exits: ``loss + 0.02 * exits.cost`` rewards earlier ones.
         num_layers: the budget.
         backend: what ran the loop, a name in :data:`eegnn.engine.BACKENDS`, or ``"on_demand"``.
         touched: for a few nodes of a graph, how many nodes and edges were read.

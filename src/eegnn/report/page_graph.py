@@ -162,7 +162,7 @@ def _picture(drawing: Drawing) -> dict[str, Any]:
 
 
 def _units(model: GraphModel, batch: MiniBatch, problem: Problem, index: Tensor) -> dict[str, Any]:
-    """What the units of ``index`` did: a row for each layer, beginning with layer 1."""
+    """Return what the units of ``index`` did: a row for each layer, beginning with layer 1."""
     inputs = (batch.x, batch.adj, batch.edge_attr)
     exits = model.predict(*inputs)[1].cpu()
     outputs = outputs_by_layer(model, *inputs).cpu().select(index)
@@ -185,7 +185,7 @@ def _units(model: GraphModel, batch: MiniBatch, problem: Problem, index: Tensor)
 
 
 def _classes(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
-    """The most likely class at each layer, and its probability."""
+    """Return the most likely class at each layer, and its probability."""
     confidence, label = out.softmax(dim=-1).max(dim=-1)
     found = {"answer": pack(label, "u2"), "sure": pack_share(confidence)}
     return found if y is None else {**found, "truth": pack(y, "u2")}
@@ -201,7 +201,7 @@ def _labels(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
 
 
 def _values(out: Tensor, y: Tensor | None, scale: float) -> dict[str, Any]:
-    """The first value at each layer."""
+    """Return the first value at each layer."""
     found = {"value": pack(out[..., 0] * scale, "f4")}
     return found if y is None else {**found, "target": pack(y[:, 0] * scale, "f4")}
 
@@ -214,7 +214,7 @@ ANSWERS: dict[str, Callable[[Tensor, Tensor | None, float], dict[str, Any]]] = {
 
 
 def _parts(problem: Problem) -> Ints:
-    """The part of each node: 0, 1, 2, or 3 for none."""
+    """Return the part of each node: 0, 1, 2, or 3 for none."""
     part = np.full(int(problem.graphs[0].num_nodes or 0), len(PARTS))
     for number, name in enumerate(PARTS):
         part[getattr(problem, name).numpy()] = number

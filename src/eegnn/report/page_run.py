@@ -113,7 +113,7 @@ def exits_of(found: Evaluation) -> dict[str, Any]:
 
 
 def by_layer(outputs: LayerOutputs, y: Tensor, problem: Problem) -> dict[str, Any]:
-    """The score of the units that left at each layer, and of all units, had all left there.
+    """Return the score of the units that left at each layer, and of all units, had all left there.
 
     A few units have no area under a curve: the units that left at a layer are scored by the share
     that is right, or by their error.
@@ -174,7 +174,7 @@ def _class_names(dataset: str, problem: Problem) -> list[str]:
 
 
 def _dirichlet(model: GraphModel, batches: Batches) -> list[float] | None:
-    """The energy by layer, of the graph or of the first batch of test graphs."""
+    """Return the energy by layer, of the graph or of the first batch of test graphs."""
     batch = batches.whole() or batches.part("test")[0]
     try:
         states = stacked_states(model, batch.x, batch.adj, batch.edge_attr)

@@ -32,7 +32,7 @@ def demo_report(result: DemoResult) -> Group:
     """Return the result of the demo: exit layers, scores and times."""
     exits = result.exits
     return Group(
-        f"\nWho left when (of {exits.layer.numel():,} nodes, budget {exits.num_layers}):",
+        f"\nExit layers (of {exits.layer.numel():,} nodes, budget {exits.num_layers}):",
         exit_histogram(exits),
         f"\ntest ROC AUC      {result.test:.4f}   (validation {result.val:.4f}, "
         f"epoch {result.best_epoch})"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-#: An answer: a row for each node that was asked for.
+#: An answer: a row for each requested node.
 Rows = list[dict[str, Any]]
 
 
@@ -26,7 +26,7 @@ class Batcher:
     """Collects requests while the model is busy, and then asks it once for all of them.
 
     The answer for a node does not depend on which others are asked for, so a request gets what it
-    would get alone. Nobody waits for a batch to fill: a request that finds the model idle is
+    would get alone. No request waits for a batch to fill: a request that finds the model idle is
     answered at once.
 
     Args:
@@ -85,7 +85,7 @@ class Batcher:
             if batch and self._waiting[0].alone is not None:
                 break
             request = self._waiting.popleft()
-            if request.answer.done():  # nobody waits for it any more
+            if request.answer.done():  # its client has gone
                 continue
             batch.append(request)
             count += len(request.nodes)
@@ -105,7 +105,7 @@ class Batcher:
                 rows = [[at[node] for node in request.nodes] for request in batch]
         except Exception as error:
             for request in batch:
-                with suppress(asyncio.InvalidStateError):  # who has given up meanwhile
+                with suppress(asyncio.InvalidStateError):  # its client has gone meanwhile
                     request.answer.set_exception(error)
             return
         for request, answer in zip(batch, rows, strict=True):

@@ -47,7 +47,7 @@ def open_predictor(
     else:
         x = torch.empty(graph.adj.num_nodes, 0) if graph.x is None else graph.x
         source = TensorGraph(x.to_dense(), graph.adj)
-    model.predict(None, source, nodes=[], **knobs)  # tells now what could not be answered later
+    model.predict(None, source, nodes=[], **knobs)  # refuses now what would be refused later
     if config.encoding != "none":
         return Predictor(model, source, folder.labels(), **knobs)
     categories, _ = categories_of(config.dataset)
@@ -125,7 +125,7 @@ class Predictor:
         return self._ask(graph, range(first, first + len(new)), range(len(new)))
 
     def about(self) -> dict[str, Any]:
-        """What is served, for people and monitors."""
+        """Return what is served, for people and monitors."""
         return {
             "model": repr(self.model),
             "task": self.labels[0],

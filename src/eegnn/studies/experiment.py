@@ -242,7 +242,7 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a reader is told of a table or figure, and how it is drawn.
+    """The texts about a table or figure, and how it is drawn.
 
     Args:
         title: a heading.

@@ -81,9 +81,9 @@ class SharedRunLocks(RunLocks):
     """Locks on runs that all who share a storage see.
 
     A lock is a running trial that names the run. The storage numbers trials as they are made, each
-    number once: of those who want the same run at the same time, the lowest number has it. A
-    finished trial holds the record of the run. A trial whose process gives no sign of life is
-    failed by whoever notices, and the run is free again.
+    number once: of the processes that want the same run at the same time, the one with the lowest
+    number has it. A finished trial holds the record of the run. A trial whose process gives no sign
+    of life is failed by the process that notices, and the run is free again.
 
     Within a machine the file lock is held too, so that two processes never use the same folder.
 

@@ -286,5 +286,5 @@ def _check_features(name: str, features: Tensor | None, categories: tuple[int, .
     if features is None:
         return
     check_categories(name, features, categories)
-    if features.is_floating_point() and features.dim() == 2:  # the model tells of other shapes
+    if features.is_floating_point() and features.dim() == 2:  # the model refuses other shapes
         _check.finite(name, features)

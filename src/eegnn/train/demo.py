@@ -1,4 +1,4 @@
-"""EEGNN end to end on generated data: train on a Minesweeper board, and see who left when."""
+"""EEGNN end to end on generated data: train on a Minesweeper board, and see when nodes leave."""
 
 from __future__ import annotations
 

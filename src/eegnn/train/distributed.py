@@ -29,7 +29,7 @@ class GlobalMean:
     gradients are those of :math:`\bar{v}`, and of any function of it such as its logarithm.
 
     Args:
-        ranks: those who average.
+        ranks: the ranks that average.
         share: :math:`n_r / N`.
         total: :math:`N`.
     """

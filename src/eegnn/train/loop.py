@@ -175,7 +175,7 @@ class Trainer:
         return state
 
     def _state(self, random: list[RandomState]) -> dict[str, Any]:
-        """All that training depends on, on the CPU: any device may go on with it."""
+        """Return all that training depends on, on the CPU: any device may go on with it."""
         of_cpu, of_device = zip(*random, strict=True)
         device_random = [state for state in of_device if state is not None]
         return {

@@ -67,7 +67,7 @@ def mean_reciprocal_rank(out: Tensor, y: Tensor) -> float:
 
 
 def _of_links(out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The scores of links, and those of pairs without one, from ``[P, 1]`` or two logits."""
+    """Return the scores of links, and those of pairs without one, from ``[P, 1]`` or two logits."""
     scores = out[:, -1] - out[:, 0] if out.size(1) == 2 else out[:, 0]
     is_link = y.view(-1) > 0
     return scores[is_link], scores[~is_link]

@@ -1,4 +1,4 @@
-"""What is watched while a model trains: the norms of its gradients, and its exits."""
+"""What is monitored while a model trains: the norms of its gradients, and its exits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class ExitMonitor:
 
     def _collapse_warning(self, epoch: int, exits: Exits) -> str:
         what = (
-            f"everyone left at layer 1 at epoch {epoch}"
+            f"all units left at layer 1 at epoch {epoch}"
             if exits.collapsed
             else f"{COLLAPSED_SHARE:.0%} or more left at layer 1 in the {COLLAPSED_EPOCHS} epochs "
             f"up to {epoch}"
@@ -126,6 +126,6 @@ class ExitMonitor:
         if self._cost_weight > 0:
             change = f"a larger cost_weight (now {self._cost_weight:g})"
         return (
-            f"nobody left before layer {exits.num_layers} in {self._unused_limit} epochs in a row: "
-            f"for earlier exits, train again with {change}"
+            f"no unit left before layer {exits.num_layers} in {self._unused_limit} epochs in a "
+            f"row: for earlier exits, train again with {change}"
         )

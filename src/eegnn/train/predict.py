@@ -157,7 +157,7 @@ def open_graph(
 
 
 def _open(folder: RunFolder, freeze: bool, compute: Compute) -> GraphModel:
-    """The model of a run."""
+    """Return the model of a run."""
     model = folder.model(compute.device)
     if freeze:
         freeze_after_exit(model)
@@ -167,14 +167,14 @@ def _open(folder: RunFolder, freeze: bool, compute: Compute) -> GraphModel:
 def _graphs(
     model: GraphModel, config: Config, input_path: Path | None, root: Path | None
 ) -> Sequence[Data]:
-    """The graphs of a run, or those of a file, preprocessed as the run did its own."""
+    """Return the graphs of a run, or those of a file, preprocessed as the run did its own."""
     if input_path is None:
         return prepare(config, root).graphs
     return prepare_unseen(_read(input_path, model, config), config, root)
 
 
 def _read_nodes(path: Path) -> list[int]:
-    """Numbers between blanks or lines."""
+    """Read numbers that are separated by blanks or line breaks."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
     words = path.read_text().split()

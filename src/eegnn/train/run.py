@@ -251,7 +251,7 @@ def _saved(content: Any) -> bytes:
 
 
 def damaged_state(path: Path, error: Exception) -> ValueError:
-    """The error for a ``state.pt`` that is no state of this run."""
+    """Return the error for a ``state.pt`` that is no state of this run."""
     return ValueError(
         f"{path} is damaged: {error}; the run cannot be resumed, without the file it begins again"
     )

@@ -120,7 +120,7 @@ class _Search:
             self.on_trial(trial.number, trial.state.name.lower(), trial.value)
 
     def _originals(self) -> list[int]:
-        """The numbers of trials that are no repetition, in ascending order."""
+        """Return the numbers of trials that are no repetition, in ascending order."""
         retried = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
         return [trial.number for trial in self._trials_in() if retried(trial) is None]
 

@@ -105,7 +105,7 @@ class APGCN(GraphModel):
             goes_on = POOLS["max"](goes_on.T, adj).T
         time = goes_on.sum(dim=0)
         return self.pool_units(mixed, adj), Exits(
-            layer=(1 + time.long()).clamp(max=limit),  # whoever halts has taken a step
+            layer=(1 + time.long()).clamp(max=limit),  # a node that halts has taken a step
             time=time,
             tau=goes_on,
             cost=ponder / (self.num_layers * max(adj.num_nodes, 1)),

@@ -124,7 +124,7 @@ def neighbourhoods(adj: Adjacency, reach: int) -> list[Adjacency]:
 
 
 def _beyond_neighbours(adj: Adjacency, reach: int) -> list[Adjacency]:
-    """The graphs of the hops 2 … reach, by products of boolean matrices.
+    """Return the graphs of the hops 2 … reach, by products of boolean matrices.
 
     Who lies k hops away is a neighbour of who lies k − 1 hops away, and not nearer.
     """

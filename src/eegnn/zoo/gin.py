@@ -41,5 +41,5 @@ class GIN(LayeredModel):
 
 
 def two_layers(channels: int) -> nn.Sequential:
-    """The perceptron of GIN: Linear → ReLU → Linear, all of one width."""
+    """Return the perceptron of GIN: Linear → ReLU → Linear, all of one width."""
     return nn.Sequential(nn.Linear(channels, channels), nn.ReLU(), nn.Linear(channels, channels))

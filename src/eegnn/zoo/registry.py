@@ -1,4 +1,4 @@
-"""Which models there are and where; a model is imported when it is asked for."""
+"""The names and places of the models; a model is imported when it is used."""
 
 from __future__ import annotations
 

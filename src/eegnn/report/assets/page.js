@@ -69,7 +69,7 @@ function byLayer(run) {
   }
   const simple = regression ? metricName(run) : "share right";
   const about = run.exits
-    ? `Line: ${metricName(run)} if everyone left at that layer. Dots: ${simple} of those who did, by their number.`
+    ? `Line: ${metricName(run)} if all units left at that layer. Dots: ${simple} of the units that did, by their number.`
     : `${metricName(run)} if the model stopped at that layer.`;
   const hover = all.map((value, k) => ({
     x: k + 1,
