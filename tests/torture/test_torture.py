@@ -30,10 +30,18 @@ def test_every_case_ends_as_it_must(run: Callable[[int, range], Report], count: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(("kind", "count"), [("pairs", 4), ("kills", 15), ("workers", 4)])
-def test_processes_that_compete_or_are_killed_leave_the_same_bits(kind: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "seed", "count"),
+    # Seed 4 has both commands over both storages, and none that waits as long as the library does.
+    [("pairs", 1, 4), ("kills", 1, 15), ("workers", 4, 4)],
+)
+def test_processes_that_compete_or_are_killed_leave_the_same_bits(
+    kind: str, seed: int, count: int
+) -> None:
+    if kind == "workers":
+        pytest.importorskip("optuna", reason="needs eegnn[tune]")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.torture", kind, "--seed", "1", "--count", str(count)],
+        [sys.executable, "-m", "tests.torture", kind, "--seed", str(seed), "--count", str(count)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
         capture_output=True,

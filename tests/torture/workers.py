@@ -11,9 +11,11 @@ import json
 import os
 import random
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -78,7 +80,8 @@ def work(home: Path, typed: list[str], timeout: float) -> None:
         return summary
 
     runner.train = tune.train = logged  # type: ignore[attr-defined]
-    app(typed, standalone_mode=False)
+    with redirect_stdout(sys.stderr):
+        app(typed, standalone_mode=False)
 
 
 def bits(folder: Path) -> tuple[Any, ...]:
