@@ -86,8 +86,8 @@ def _check_source(
         raise ValueError("x must be None: the features are those of the graph source")
     if any(value is not None for value in given):
         raise ValueError(
-            "edge_attr, batch, edge_weight, batch_size and edge_label_index must be None with a graph "
-            "source"
+            "edge_attr, batch, edge_weight, batch_size and edge_label_index must be None with a "
+            "graph source"
         )
     weight = model.encoder.bias
     _check.device("edge_index", source, weight.device, "the model is")
