@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -17,13 +16,8 @@ from eegnn.nn.program import Program, of_layer
 from eegnn.nn.sas_conv import SASStep
 from eegnn.source import GraphSource
 
-#: The whole graph is computed once this share of the states that it has up to the layer would be
-#: computed here: a state that has to be found first takes about twice the time.
-SHARE = 0.5
-
-
-class _WholeIsLessError(Exception):
-    """Computing the whole graph takes less time than to go on."""
+#: Once this share of the nodes has been read, the whole graph is computed.
+SHARE = 0.25
 
 
 def run(
@@ -99,18 +93,14 @@ class _Run:
         self.units = torch.arange(nodes.numel(), device=nodes.device)  # those that are active
         self.truncated = torch.zeros(nodes.numel(), dtype=torch.bool, device=nodes.device)
         self.parts: list[Part] = []
-        n = source.num_nodes
-        #: How many states may be computed for each layer before all are.
-        self.most = SHARE * n if max_nodes is None or n <= max_nodes else math.inf
 
     def run(self) -> tuple[Tensor, Exits]:
         touched: Touched | None = None
         for layer in range(1, self.program.max_layers + 1):
             if not self.active.numel():
                 break
-            try:
-                self._demand(layer)
-            except _WholeIsLessError:
+            self._demand(layer)
+            if self._is_much():
                 touched = self._run_whole(layer)
                 break
             self._compute(layer)
@@ -118,6 +108,13 @@ class _Run:
         exits.touched = touched or Touched(self.near.nodes.numel(), self.near.num_edges)
         exits.truncated = None if self.max_nodes is None else self.truncated
         return out, exits
+
+    def _is_much(self) -> bool:
+        """Whether the whole graph is to be computed."""
+        n = self.source.num_nodes
+        return (self.max_nodes is None or n <= self.max_nodes) and (
+            self.near.nodes.numel() > SHARE * n
+        )
 
     def _demand(self, layer: int) -> None:
         """Find what it takes to bring the active nodes to a layer; stop those for whom it is too
@@ -145,13 +142,9 @@ class _Run:
     def _parts(self, nodes: Tensor, layer: int) -> list[Part]:
         """For this layer, the one before and so on: who lacks it, and what they see."""
         parts: list[Part] = []
-        states = self.states.size
         for ring in range(layer):
             if not nodes.numel():
                 break
-            states += nodes.numel()
-            if states > self.most * layer:
-                raise _WholeIsLessError
             known = self.parts[ring] if ring < len(self.parts) else None
             if known is None or not torch.equal(known.targets, nodes):
                 known = self.near.part(nodes, self.hops)
