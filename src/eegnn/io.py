@@ -129,6 +129,14 @@ def check_size(name: str, size: int, on_disk: int) -> None:
         )
 
 
+def is_archive(file: Path | io.BytesIO) -> bool:
+    """Whether a file ends as zip files do, damaged ones too."""
+    try:
+        return zipfile.is_zipfile(file)
+    except zipfile.BadZipFile:  # which some versions of Python raise for a damaged end
+        return True
+
+
 def check_archive(file: Path | io.BytesIO, name: str) -> None:
     """:func:`check_size` for what a zip file says of the sizes of its parts."""
     on_disk = file.stat().st_size if isinstance(file, Path) else file.getbuffer().nbytes
@@ -174,7 +182,7 @@ def load_tensors(file: Path | io.BytesIO, name: str) -> Any:
         ValueError: the file is damaged, or holds something else. What PyTorch says then is not
             repeated: it advises to execute the file.
     """
-    if zipfile.is_zipfile(file):  # as all that torch.save has written for years
+    if is_archive(file):  # as all that torch.save has written for years
         check_archive(file, name)
     if not isinstance(file, Path):
         file.seek(0)  # the two above have moved in it

@@ -23,6 +23,8 @@ from eegnn.train.config import make_config
 from eegnn.train.start import train
 
 PARTS = ("train", "val", "test")
+#: The end of a zip file that says to be one of two disks.
+TWO_DISKS = b"PK\6\7" + bytes(12) + b"\2\0\0\0" + b"PK\5\6" + bytes(18)
 
 
 def graph() -> Data:
@@ -240,6 +242,8 @@ def test_errors_name_file_line_and_column(
         ("g.pt", b"", "is damaged"),
         ("g.pt", b"junk", "is damaged"),
         ("g.pt", b"nonsense", "is damaged, or was not written by torch.save$"),
+        ("g.pt", TWO_DISKS, "is damaged: its table of contents cannot be read"),
+        ("g.npz", TWO_DISKS, "is damaged: its table of contents cannot be read"),
         ("g.xyz", b"", r"must be a folder .*\.npz, \.pt, \.graphml"),
     ],
 )

@@ -171,5 +171,35 @@ def test_who_was_given_up_goes_on_with_another_trial(
         return train(*given, **named)
 
     monkeypatch.setattr(tune_module, "train", cut_off)
-    assert tune(config, 3, storage(tmp_path), tmp_path / "study")["finished"] == 2
-    assert [trial.state.name for trial in trials(config, tmp_path)] == ["FAIL"] + 2 * ["COMPLETE"]
+    assert tune(config, 3, storage(tmp_path), tmp_path / "study")["finished"] == 3
+    assert [trial.state.name for trial in trials(config, tmp_path)] == ["FAIL"] + 3 * ["COMPLETE"]
+
+
+def test_a_study_is_not_complete_while_a_failed_trial_waits_to_be_repeated(
+    config: Config, tmp_path: Path
+) -> None:
+    """As if who failed it had died before it could be repeated."""
+    study = study_in(tmp_path, config)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    assert tune(config, 2, storage(tmp_path), tmp_path / "study")["finished"] == 2
+
+
+def test_of_two_repetitions_of_a_trial_one_is_done(config: Config, tmp_path: Path) -> None:
+    study = study_in(tmp_path, config)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    retry = optuna.storages.RetryHeartbeatStaleTrialCallback()
+    for _ in range(2):
+        retry(study, study.trials[0])
+    assert tune(config, 1, storage(tmp_path), tmp_path / "study")["finished"] == 1
+    states = [trial.state.name for trial in trials(config, tmp_path)]
+    assert states == ["FAIL", "COMPLETE", "FAIL"]
+
+
+def test_a_trial_that_always_fails_is_given_up(config: Config, tmp_path: Path) -> None:
+    study = study_in(tmp_path, config)
+    retry = optuna.storages.RetryHeartbeatStaleTrialCallback()
+    for number in range(4):
+        study.tell(study.ask(), state=TrialState.FAIL)
+        if number < 3:
+            retry(study, study.trials[number])
+    assert tune(config, 2, storage(tmp_path), tmp_path / "study")["finished"] == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eegnn._check import listed
-from eegnn.io import check_archive, write_atomically
+from eegnn.io import check_archive, is_archive, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -99,7 +98,7 @@ def read_arrays(path: Path) -> Arrays:
     """Read every array of a file; Python objects are never unpickled."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    if not zipfile.is_zipfile(path):
+    if not is_archive(path):
         raise ValueError(f"{path} is not an .npz file, or it is damaged: it was perhaps cut short")
     check_archive(path, str(path))
     arrays: Arrays = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from eegnn.train.storage import (
     poll,
     trial_id_of,
 )
+
+#: A trial is repeated so many times at most.
+MAX_RETRIES = 3
 
 
 def tune(
@@ -84,19 +88,22 @@ class _Search:
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=30),
         )
-        self._retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=3)
+        self._retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=MAX_RETRIES)
         self._stale = StaleTrials(self._storage, self._study)
         self._lost_trial = False
 
     def run(self) -> dict[str, Any]:
         """Run trials until the study is complete, and return the best one."""
         while True:
-            for trial in self._stale.fail():
-                self._retry(self._study, trial)
-            waiting = self._trials_in(self._states.WAITING)
-            if waiting or len(self._originals()) < self.trials:
+            self._stale.fail()
+            attempts = self._attempts()  # read once: others change them meanwhile
+            states = {trial.state for of_one in attempts.values() for trial in of_one}
+            if failed := self._failed(attempts):
+                for trial in failed:
+                    self._retry(self._study, trial)
+            elif self._states.WAITING in states or len(attempts) < self.trials:
                 self._run_trial()
-            elif self._trials_in(self._states.RUNNING):
+            elif self._states.RUNNING in states:
                 poll()  # another process is working, or has died
             else:
                 return self._write_best()
@@ -119,15 +126,44 @@ class _Search:
         if self.on_trial is not None and trial.state != self._states.FAIL:
             self.on_trial(trial.number, trial.state.name.lower(), trial.value)
 
-    def _originals(self) -> list[int]:
-        """Return the numbers of trials that are no repetition, in ascending order."""
+    def _attempts(self) -> dict[int, list[Any]]:
+        """Return each trial that is no repetition, by number, with its repetitions, latest last."""
         retried = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retried_trial_number
-        return [trial.number for trial in self._trials_in() if retried(trial) is None]
+        found: dict[int, list[Any]] = {}
+        for trial in self._trials_in():
+            original = retried(trial)
+            found.setdefault(trial.number if original is None else original, []).append(trial)
+        return found
+
+    def _failed(self, attempts: dict[int, list[Any]]) -> list[Any]:
+        """Return the latest attempts at trials that failed each time, but not too often.
+
+        They are found from the states alone: whoever failed a trial may have died before it was
+        repeated, or be about to repeat it. Of several repetitions the first counts.
+        """
+        history = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history
+        return [
+            of_one[-1]
+            for of_one in islice(attempts.values(), self.trials)
+            if all(trial.state == self._states.FAIL for trial in of_one)
+            and len(history(of_one[-1])) < MAX_RETRIES
+        ]
+
+    def _is_surplus(self, number: int) -> bool:
+        """Whether the study needs no trial with this number.
+
+        The storage gives each number out once: the study is the first `trials` originals, and the
+        repetitions of those whose process died.
+        """
+        for place, of_one in enumerate(self._attempts().values()):
+            if number in [trial.number for trial in of_one]:
+                before = [trial for trial in of_one if trial.number < number]
+                repeated = any(trial.state != self._states.FAIL for trial in before)
+                return place >= self.trials or repeated
+        return False
 
     def _objective(self, trial: Any) -> float:
-        # The storage gives each number out once: the study is the first `trials` originals, and
-        # the repetitions of those whose process died.
-        if trial.number in self._originals()[self.trials :]:
+        if self._is_surplus(trial.number):
             raise _Surplus
         # Not one generator for each process: those that start together would draw the same.
         self._study.sampler = self._optuna.samplers.TPESampler(
@@ -142,8 +178,6 @@ class _Search:
             except BaseException as error:
                 finished_by_other = self._optuna.exceptions.UpdateFinishedTrialError
                 self._lost_trial = lost.is_set() or isinstance(error, finished_by_other)
-                if not self._lost_trial:
-                    self._retry(self._study, self._storage.get_trial(trial_id))
                 raise
 
     def _train(self, trial: Any) -> float:
