@@ -142,7 +142,7 @@ def test_a_click_opens_a_trajectory(browser: Browser) -> None:
     browser.click(box["x"] + 4.5 * cell, box["y"] + 2.5 * cell)
     panel = browser.run("document.querySelector('.panel').innerText")
     assert "Cell 3, 5" in panel  # third row, fifth column
-    for word in ("Left at", "Answer", "Truth", "still here", "step τ", "confidence"):
+    for word in ("Left at", "Answer", "Truth", "still active", "step τ", "confidence"):
         assert word in panel
     browser.wait("document.querySelectorAll('.panel svg path').length >= 3")
 

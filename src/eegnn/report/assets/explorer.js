@@ -465,7 +465,7 @@ class Trajectory {
     if (trails.stay) {
       marks.push({ kind: "line", points: line(trails.tau), color: "var(--quiet)", width: 1.4, dash: "2 3" });
       marks.push({ kind: "line", points: line(trails.stay, layers - 1), color: "var(--accent)", width: 2.2 }); // after the last layer nobody is
-      entries.push(["still here", "var(--accent)"], ["step τ", "var(--quiet)"]);
+      entries.push(["still active", "var(--accent)"], ["step τ", "var(--quiet)"]);
     }
     const sure = trails.sure ?? trails.right;
     if (sure) {
@@ -498,7 +498,7 @@ class Trajectory {
     const k = trails.place(layer, unit);
     const lines = [`layer ${layer}: ${trails.said(k)}`];
     if (trails.stay) lines.push(`step τ: ${number(trails.tau[k] / FULL)}`);
-    if (trails.stay && layer < trails.layers) lines.push(`still here after it: ${percent(trails.stay[k] / FULL)}`);
+    if (trails.stay && layer < trails.layers) lines.push(`still active after it: ${percent(trails.stay[k] / FULL)}`);
     return lines.join("\n");
   }
 
