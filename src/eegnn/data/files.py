@@ -87,8 +87,7 @@ def read_problem(
     Args:
         path: the file or folder. Nothing in it is ever executed; Python objects are refused.
         split: which split of several.
-        level: ``"node"``, ``"graph"`` or ``"edge"``. Default: ``"edge"`` with
-            ``edge_label_index``, else the one that ``y`` has as many rows as.
+        level: default: ``"edge"`` with ``edge_label_index``, else what ``y`` has as many rows as.
         task: default: ``"classification"`` for integers, ``"multilabel"`` for a matrix of 0 and 1,
             else ``"regression"``.
         metric: default: ``"accuracy"`` or, for two classes, ``"roc_auc"``; ``"ap"`` for several

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request
@@ -54,6 +54,36 @@ class Answer(BaseModel):
     new_nodes: list[dict[str, Any]]
 
 
+class Metrics:
+    """What is counted and timed, for ``GET /metrics``."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "eegnn_requests", "Requests by status.", ["status"], registry=registry
+        )
+        self.nodes = Counter(
+            "eegnn_nodes_predicted", "Nodes that were predicted.", registry=registry
+        )
+        self.batch_nodes = Histogram(
+            "eegnn_batch_nodes",
+            "Nodes of one pass of the model.",
+            buckets=[4**power for power in range(8)],
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "eegnn_pass_seconds", "Seconds of a pass of the model.", registry=registry
+        )
+
+    @contextmanager
+    def timed(self, count: int) -> Iterator[None]:
+        """Count and time a pass of the model for so many nodes."""
+        self.batch_nodes.observe(count)
+        self.nodes.inc(count)
+        with self.seconds.time():
+            yield
+
+
 def make_app(
     predictor: Predictor,
     timeout: float = 30.0,
@@ -68,21 +98,10 @@ def make_app(
         max_bytes: of a request.
         max_waiting: how many requests may wait for the model.
     """
-    registry = CollectorRegistry()
-    answered = Counter("eegnn_requests", "Requests by status.", ["status"], registry=registry)
-    predicted = Counter("eegnn_nodes_predicted", "Nodes that were predicted.", registry=registry)
-    batches = Histogram(
-        "eegnn_batch_nodes",
-        "Nodes of one pass of the model.",
-        buckets=[4**power for power in range(8)],
-        registry=registry,
-    )
-    seconds = Histogram("eegnn_pass_seconds", "Seconds of a pass of the model.", registry=registry)
+    metrics = Metrics()
 
     def predict(nodes: Any) -> Rows:
-        batches.observe(len(nodes))
-        predicted.inc(len(nodes))
-        with seconds.time():
+        with metrics.timed(len(nodes)):
             return predictor.predict(nodes)
 
     batcher = Batcher(predict, max_waiting=max_waiting)
@@ -95,49 +114,22 @@ def make_app(
         with suppress(asyncio.CancelledError):
             await worker
 
-    app = FastAPI(
-        title="EEGNN",
-        version=__version__,
-        description=f"Predictions of {predictor}.",
-        lifespan=lifespan,
-    )
+    about = f"Predictions of {predictor}."
+    app = FastAPI(title="EEGNN", version=__version__, description=about, lifespan=lifespan)
     app.add_middleware(Limits, max_bytes=max_bytes, timeout=timeout)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(StarletteHTTPException, _refused)
 
     @app.middleware("http")
     async def count(request: Request, call_next: Any) -> Response:
         response: Response = await call_next(request)
-        answered.labels(response.status_code).inc()
+        metrics.requests.labels(response.status_code).inc()
         return response
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        if "json" not in request.headers.get("content-type", ""):
-            text = "a request must be JSON, with the header Content-Type: application/json"
-            return JSONResponse({"error": text}, 415)
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][:4])
-        return JSONResponse({"error": f"{place}: {first['msg']}"[:500]}, 422)
-
-    @app.exception_handler(StarletteHTTPException)
-    async def refused(request: Request, error: StarletteHTTPException) -> JSONResponse:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
     @app.post("/predict")
     async def answer(question: Question) -> Answer:
         """Predict nodes, each as deep as it needs."""
-        try:
-            new = [(node.x, node.neighbors) for node in question.new_nodes]
-            predictor.check(question.nodes, new)
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from error
-        try:
-            found = await batcher.ask(question.nodes) if question.nodes else []
-            added = await batcher.ask_alone(lambda: predictor.predict_new(new)) if new else []
-        except BusyError:
-            raise HTTPException(
-                503, "too many requests wait: try again soon", {"Retry-After": "1"}
-            ) from None
-        return Answer(nodes=found, new_nodes=added)
+        return await _answer(question, predictor, batcher)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -145,8 +137,39 @@ def make_app(
         return {"status": "ok", **predictor.about()}
 
     @app.get("/metrics")
-    async def metrics() -> Response:
+    async def show_metrics() -> Response:
         """Counts and times, in the format of Prometheus."""
-        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")
+        text = generate_latest(metrics.registry)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     return app
+
+
+async def _answer(question: Question, predictor: Predictor, batcher: Batcher) -> Answer:
+    new = [(node.x, node.neighbors) for node in question.new_nodes]
+    try:
+        predictor.check(question.nodes, new)
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from error
+    try:
+        found = await batcher.ask(question.nodes) if question.nodes else []
+        added = await batcher.ask_alone(lambda: predictor.predict_new(new)) if new else []
+    except BusyError:
+        text = "too many requests wait: try again soon"
+        raise HTTPException(503, text, {"Retry-After": "1"}) from None
+    return Answer(nodes=found, new_nodes=added)
+
+
+async def _malformed(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    if "json" not in request.headers.get("content-type", ""):
+        text = "a request must be JSON, with the header Content-Type: application/json"
+        return JSONResponse({"error": text}, 415)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][:4])
+    return JSONResponse({"error": f"{place}: {first['msg']}"[:500]}, 422)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, StarletteHTTPException)
+    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
