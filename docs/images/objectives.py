@@ -94,7 +94,7 @@ def _run_before(program: Program, h: Tensor, adj: Adjacency) -> tuple[Tensor, Te
     """
     state, layer = h, torch.full((h.size(0),), program.num_layers)
     for step in range(program.num_layers):
-        delta, inv_temperature = program.look(h, adj)
+        delta, inv_temperature = program.look(h, program.units(h, adj), adj)
         drawn = delta + logistic_noise(delta)
         active = layer == program.num_layers
         layer = layer.masked_fill(active & (drawn < 0), step)

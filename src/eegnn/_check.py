@@ -28,6 +28,12 @@ def shown(value: Any) -> str:
     return _REPR.repr(value)
 
 
+def reason(error: BaseException) -> str:
+    """Return what a library says of a file, cut: it may repeat a part of it."""
+    text = str(error)
+    return text if len(text) <= 300 else f"{text[:300]} …"
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names for a message; of very many the first, and of very long ones the beginning."""
     first = [str(name)[:80] for name in islice(names, 51)]

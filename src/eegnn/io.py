@@ -20,7 +20,7 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from eegnn import _json
-from eegnn._check import shown
+from eegnn._check import reason, shown
 from eegnn.nn.model import GraphModel
 from eegnn.zoo.registry import Classes
 
@@ -234,7 +234,9 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: it is not a safetensors file ({error})") from error
+        raise ValueError(
+            f"{path} is damaged: it is not a safetensors file ({reason(error)})"
+        ) from error
     if FORMAT not in metadata:
         raise ValueError(f"{path} does not hold the weights of an EEGNN model")
     try:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import FeatureStore, GraphStore
 from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 
+from eegnn._check import reason
 from eegnn._edge_list import check_edge_index
 from eegnn.graph import Adjacency, row_pointer
 
@@ -133,7 +134,9 @@ class MappedGraph(TensorGraph):
         try:
             found = np.load(path, mmap_mode="c", allow_pickle=False)
         except Exception as error:  # bytes from anywhere, and numpy maps no empty array
-            raise ValueError(f"{path} is damaged, empty, or no .npy file ({error})") from error
+            raise ValueError(
+                f"{path} is damaged, empty, or no .npy file ({reason(error)})"
+            ) from error
         if found.dtype.kind not in kinds or found.ndim != dims:
             raise ValueError(f"{path} has dtype {found.dtype} and {found.ndim} dimensions")
         return torch.from_numpy(found)

@@ -243,6 +243,17 @@ def test_python_objects_are_refused_and_never_loaded(tmp_path: Path) -> None:
         read_problem(path)
 
 
+def test_what_is_said_of_a_damaged_file_does_not_repeat_it(tmp_path: Path) -> None:
+    path = tmp_path / "graph.npz"
+    np.savez(path, x=np.zeros((900, 2)))
+    content = bytearray(path.read_bytes())
+    content[26:28] = (9000).to_bytes(2, "little")  # how long the name of the first array is
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged: x cannot be read") as caught:
+        read_problem(path)
+    assert len(str(caught.value)) < 1000
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.npz does not exist"):
         read_problem(tmp_path / "none.npz")

@@ -27,6 +27,7 @@ import torch
 from eegnn.cli import app
 from eegnn.experiments import registry
 from eegnn.studies import runner
+from eegnn.studies.experiment import Cell, Scope
 from eegnn.train import storage, tune
 from eegnn.train.config import Config, make_config
 from eegnn.train.results import read_results
@@ -46,10 +47,12 @@ PROMISED = 120.0
 TIMEOUTS = [8.0] * 4 + [storage.HEARTBEAT_TIMEOUT]
 
 CONFIGS = [tiny.config(split=split, epochs=8 * EPOCHS) for split in range(COUNT)]
-EXPERIMENT = replace(
-    tiny.EXPERIMENT,
-    cells=lambda scope: [replace(tiny.cells(scope)[0], configs=tuple(CONFIGS))],
-)
+#: This module is the experiment that is reproduced.
+ABOUT, findings = tiny.ABOUT, tiny.findings
+
+
+def cells(scope: Scope) -> list[Cell]:
+    return [replace(tiny.cells(scope)[0], configs=tuple(CONFIGS))]
 
 
 def arguments(command: str, home: Path, place: str, kind: str) -> list[str]:
@@ -182,6 +185,8 @@ def case(where: Path, rng: random.Random, report: Report) -> str:
         soon = rng.randrange(COUNT - 1)
         while begun(home) < soon:
             time.sleep(0.02)
+            if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                raise Wrong(f"{command}: a worker ended before it was killed, in {home}")
         dead = rng.choice(list(workers))
         watch(dead, computed(dead) + rng.uniform(0, 0.5))
         os.kill(dead, signal.SIGKILL)

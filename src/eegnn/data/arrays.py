@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eegnn._check import listed
+from eegnn._check import listed, reason
 from eegnn.io import check_archive, is_archive, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
@@ -113,7 +113,7 @@ def read_arrays(path: Path) -> Arrays:
             raise ValueError(
                 f"{path}: {key} holds Python objects, which are never loaded; save it as numbers"
             ) from error
-        raise ValueError(f"{path} is damaged: {key} cannot be read ({error})") from error
+        raise ValueError(f"{path} is damaged: {key} cannot be read ({reason(error)})") from error
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{path} is damaged: {key} is not an array")
@@ -125,7 +125,7 @@ def map_array(path: Path) -> NDArray[Any]:
     try:
         return np.lib.format.open_memmap(path, mode="c")
     except Exception as error:  # as above, and numpy maps no empty array
-        raise ValueError(f"{path} is damaged, empty, or no .npy file ({error})") from error
+        raise ValueError(f"{path} is damaged, empty, or no .npy file ({reason(error)})") from error
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from eegnn._check import listed
+from eegnn._check import listed, reason
 from eegnn.data.arrays import Arrays, NamedArrays, map_array, read_arrays
 from eegnn.data.npz import arrays_from_pyg, graphs_from_arrays, problem_from_arrays
 from eegnn.data.problem import Metric, Problem
@@ -121,7 +121,7 @@ def _read(path: Path) -> NamedArrays:
     except (ValueError, TypeError, OSError, ImportError):
         raise
     except Exception as error:  # bytes from anywhere make parsers raise anything
-        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from error
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {reason(error)})") from error
 
 
 def _read_npz(path: Path) -> Arrays:
@@ -193,7 +193,7 @@ def _text_rows(
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [(line, cells) for line, cells in enumerate(split(file), start=1) if cells]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not a table in UTF-8: {error}") from error
+        raise ValueError(f"{path} is not a table in UTF-8: {reason(error)}") from error
 
 
 def _table(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> Table:
@@ -216,7 +216,7 @@ def _read_parquet(path: Path) -> Table:
         check_size(str(path), 32 * about.num_rows * about.num_columns, path.stat().st_size)
         columns = parquet.read_table(path).to_pydict()
     except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged, or no Parquet file: {error}") from error
+        raise ValueError(f"{path} is damaged, or no Parquet file: {reason(error)}") from error
     return Table(str(path), columns, lambda row: f"row {row}")
 
 
@@ -234,7 +234,7 @@ def _read_graphml(path: Path) -> Arrays:
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
-        raise ValueError(f"{path} is not GraphML: {error}") from error
+        raise ValueError(f"{path} is not GraphML: {reason(error)}") from error
     graphs = root.findall("{*}graph")
     if len(graphs) != 1:
         raise ValueError(f"{path} must hold one graph, got {len(graphs)}")

@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from eegnn._check import reason
+
 #: Beside the package when installed, at the top of the repository in a checkout.
 _PLACES = (
     Path(__file__).parents[1] / "recipes",
@@ -36,7 +38,7 @@ def read_recipe(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a recipe: {error}") from error
+        raise ValueError(f"{path} is not a recipe: {reason(error)}") from error
     settings = content.get("config", content) if isinstance(content, dict) else content
     if not isinstance(settings, dict):
         raise ValueError(f"{path} is not a recipe: it must be a table of settings")
