@@ -61,7 +61,8 @@ def test_an_undirected_list_gives_no_warning(graph: tuple[int, Pairs]) -> None:
     n, pairs = graph
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Adjacency.from_edge_index(both_ways(pairs), n)
+        adj = Adjacency.from_edge_index(both_ways(pairs), n)
+    assert not adj.is_directed
 
 
 def test_a_directed_list_of_self_loops_is_an_undirected_graph_without_edges() -> None:

@@ -48,7 +48,7 @@ class GraphSource(ABC):
         of them, node by node, those of a node ascending."""
 
     def whole(self) -> tuple[Tensor, Adjacency]:
-        """Read everything."""
+        """Return features ``[n, F]`` and structure of the whole graph, by reading all of it."""
         nodes = torch.arange(self.num_nodes, device=self.device)
         count, col = self.neighbors(nodes)
         dtype = torch.int32 if max(col.numel(), self.num_nodes) < 2**31 else torch.int64
@@ -84,7 +84,7 @@ class TensorGraph(GraphSource):
         self.num_nodes, self.num_edges, self.device = adj.num_nodes, adj.num_edges, adj.device
 
     def features(self, nodes: Tensor) -> Tensor:
-        """Rows of ``x``."""
+        """Return the features of nodes ``int64 [k]``, rows of ``x``, ``[k, F]``."""
         return self.x.index_select(0, nodes)
 
     def degree(self, nodes: Tensor) -> Tensor:
@@ -190,11 +190,11 @@ class StoreGraph(TensorGraph):
         self.num_nodes, self.num_edges = self.rowptr.numel() - 1, self.col.numel()
 
     def features(self, nodes: Tensor) -> Tensor:
-        """Ask the store."""
+        """Return the features of nodes ``int64 [k]`` that the feature store has, ``[k, F]``."""
         return torch.as_tensor(self.store.get_tensor(**self.key, index=nodes))
 
     def whole(self) -> tuple[Tensor, Adjacency]:
-        """Read everything."""
+        """Return features and structure of the whole graph; the store is asked for all features."""
         return GraphSource.whole(self)
 
 

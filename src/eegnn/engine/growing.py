@@ -85,7 +85,7 @@ class GrowingNeighborhood:
 
     @property
     def nodes(self) -> Tensor:
-        """See above."""
+        """Nodes that have been read, as the source numbers them, ``int64 [k]``."""
         return self._nodes.values
 
     def part(self, targets: Tensor, hops: int) -> Part:

@@ -1,4 +1,4 @@
-"""Models without exits."""
+"""Models without exits: every unit takes all steps."""
 
 from __future__ import annotations
 

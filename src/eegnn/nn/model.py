@@ -149,7 +149,7 @@ class GraphModel(nn.Module):
             ``[P, out_channels]`` with ``level="edge"``.
         """
         x, adj = self._enter(
-            *(x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index)
+            x, edge_index, edge_attr, batch, edge_weight, batch_size, edge_label_index
         )
         out, exits = self.evolve(self._encode(x), adj, edge_attr)
         return (out, exits) if return_exits else out

@@ -126,7 +126,7 @@ class SharedRunLocks(RunLocks):
                     finish(self._storage, trial_id, self._states.FAIL)  # unless it is finished
 
     def check(self, key: str) -> None:
-        """As :meth:`RunLocks.check`."""
+        """Raise :class:`LockLost` if the lock is held by another process now."""
         if self._held[key][1].is_set():
             raise LockLost
 

@@ -1,4 +1,4 @@
-"""What is minimised."""
+"""The losses that training minimises, one for each task."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ def macro_f1(out: Tensor, y: Tensor) -> float:
 
 
 def mae(out: Tensor, y: Tensor) -> float:
-    """Mean absolute error."""
+    """Return the mean absolute error over all units and targets."""
     return float((out - y).abs().mean())
 
 
 def mse(out: Tensor, y: Tensor) -> float:
-    """Mean squared error."""
+    """Return the mean squared error over all units and targets."""
     return float((out - y).square().mean())
 
 

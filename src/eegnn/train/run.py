@@ -133,7 +133,7 @@ class RunFolder:
         return load(self.model_path, map_location=device)
 
     def write_state(self, state: dict[str, Any]) -> None:
-        """Write ``state.pt``."""
+        """Write ``state.pt``, from which training is resumed."""
         content = _saved(state)
         # torch.load does not notice a changed bit; the checksum of what is wrapped here does.
         wrapped = {
@@ -198,7 +198,7 @@ class RunFolder:
         return path, content
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        """Write ``summary.json``."""
+        """Write ``summary.json``, which makes the run a finished one."""
         write_atomically(self.path / "summary.json", _json.to_file(summary))
 
     def summary(self) -> dict[str, Any] | None:

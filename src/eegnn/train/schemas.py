@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0)]
 
 @with_config(_OPEN)
 class Labels(TypedDict):
-    """What predictions mean."""
+    """The task of the labels, and the scale of targets: a reported error is multiplied by it."""
 
     task: Task
     scale: Annotated[float, Field(allow_inf_nan=False)]
@@ -90,7 +90,7 @@ class ExitLayers(TypedDict):
 
 @with_config(_OPEN)
 class Summary(TypedDict):
-    """``summary.json``."""
+    """The fields of ``summary.json``, which a finished run has."""
 
     dataset: str
     model: str

@@ -36,7 +36,7 @@ def configure(
 
 
 def default_folder(config: Config) -> Path:
-    """``runs/DATASET-MODEL-splitN-seedN``."""
+    """Return ``runs/DATASET-MODEL-splitN-seedN``, the folder of a run without ``--out``."""
     name = Path(config.dataset).stem if is_path(config.dataset) else config.dataset
     return Path("runs") / f"{name}-{config.model}-split{config.split}-seed{config.seed}"
 

@@ -20,7 +20,7 @@ _JOURNALS, _DATABASES = (".log", ".journal"), (".db", ".sqlite", ".sqlite3")
 
 
 def import_optuna() -> Any:
-    """Import Optuna, quietly."""
+    """Return the module optuna, of which only errors are shown."""
     try:
         import optuna
     except ImportError as error:

@@ -104,7 +104,7 @@ class DampedAntisymmetric(nn.Linear):
         return weight - weight.T - self.gamma * eye
 
     def forward(self, h: Tensor) -> Tensor:
-        """Return ``[n, m']``."""
+        """Multiply states ``[n, m']`` by the antisymmetric matrix, and add the bias."""
         return nn.functional.linear(h, self.matrix, self.bias)
 
 

@@ -54,7 +54,7 @@ class DRew(FixedDepthModel):
         )
 
     def delay(self, hop: int) -> int:
-        """Return :math:`s(k)`."""
+        r"""Return :math:`s(k)`, how many layers back the states of a hop are from."""
         return 0 if self.nu is None else max(0, hop - self.nu)
 
     def run_layers(

@@ -29,7 +29,7 @@ class GATStep(ConvStep):
         super().__init__(GATConv(channels, head_width(channels, heads), heads), activation)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
-        """Return ``[n, channels]``."""
+        """Return the new states ``[n, channels]``; on the CPU by sparse products."""
         has_kernels = h.device.type == "cpu" and h.dtype in (torch.float32, torch.float64)
         if adj.has_own_values or is_traced() or not has_kernels:
             return super().forward(h, adj)

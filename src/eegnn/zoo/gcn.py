@@ -21,7 +21,7 @@ class GCNStep(ConvStep):
         super().__init__(GCNConv(channels, channels), activation)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
-        """Return ``[n, channels]``."""
+        """Return the new states ``[n, channels]``, propagated over the CSR structure."""
         z = propagate_with_self_loops(adj, self.conv.lin(h)) + self.conv.bias
         return ACTIVATIONS[self.activation](z)
 

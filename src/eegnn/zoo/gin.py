@@ -20,7 +20,7 @@ class GINStep(ConvStep):
         super().__init__(GINConv(two_layers(channels)), activation)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
-        """Return ``[n, channels]``."""
+        """Return the new states ``[n, channels]``, propagated over the CSR structure."""
         return ACTIVATIONS[self.activation](self.conv.nn(h + adj.propagate(h, "sum")))
 
 

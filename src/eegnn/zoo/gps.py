@@ -131,7 +131,7 @@ class LeanAttention(nn.MultiheadAttention):
     """
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-        """As :class:`torch.nn.MultiheadAttention`."""
+        """Call :class:`torch.nn.MultiheadAttention` with its shortcut turned off."""
         enabled = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)
         try:

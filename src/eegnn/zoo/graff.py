@@ -142,5 +142,5 @@ class HalfSum(nn.Module):
         nn.init.xavier_uniform_(self.value)
 
     def forward(self) -> Tensor:
-        """Return the matrix."""
+        r"""Return the symmetric matrix :math:`(\mathbf{V} + \mathbf{V}^\top)/2`."""
         return (self.value + self.value.T) / 2

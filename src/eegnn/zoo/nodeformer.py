@@ -139,7 +139,7 @@ class KernelAttention(nn.Module):
             nn.init.constant_(self.bias, 0.1)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ``[n, channels]``."""
+        """Return the states ``[n, channels]`` after attention over all nodes of each graph."""
         n, width = h.shape
         query, key, value = (
             lin(h).view(n, self.heads, width) for lin in (self.query, self.key, self.value)

@@ -196,5 +196,5 @@ class Beta(nn.Module):
         nn.init.constant_(self.value, 0.0 if self.start is None else self.start)
 
     def forward(self) -> Tensor:
-        """Return ``[channels]``."""
+        """Return the coefficients ``[channels]``, between 0 and 1 unless they have a start."""
         return self.value.sigmoid() if self.start is None else self.value

@@ -20,7 +20,7 @@ class SAGEStep(ConvStep):
         super().__init__(SAGEConv(channels, channels), activation)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:  # type: ignore[override]
-        """Return ``[n, channels]``."""
+        """Return the new states ``[n, channels]``, propagated over the CSR structure."""
         z = self.conv.lin_l(adj.propagate(h, "mean")) + self.conv.lin_r(h)
         return ACTIVATIONS[self.activation](z)
 

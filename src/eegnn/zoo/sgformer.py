@@ -97,7 +97,7 @@ class SimpleAttention(nn.Module):
         self.value = nn.Linear(channels, heads * channels)
 
     def forward(self, z: Tensor, adj: Adjacency) -> Tensor:
-        """Return ``[n, channels]``."""
+        """Return the states ``[n, channels]`` after attention over all nodes of each graph."""
         shape = (z.size(0), self.heads, z.size(1))
         query = _scaled(self.query(z).view(shape), adj)
         key = _scaled(self.key(z).view(shape), adj)

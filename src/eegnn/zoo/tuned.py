@@ -114,7 +114,7 @@ class TunedLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, h: Tensor, adj: Adjacency) -> Tensor:
-        """Return ``[n, channels]``."""
+        """Return convolution, residual, norm, ReLU and dropout of states, ``[n, channels]``."""
         out = self.apply_conv(self.conv, h, adj)
         if self.residual is not None:
             out = out + self.residual(h)
